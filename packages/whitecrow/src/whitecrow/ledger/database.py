@@ -20,7 +20,7 @@ import time
 import weakref
 from collections import deque, namedtuple
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -40,7 +40,7 @@ PATIENCE_SECONDS = 60.0
 _POLL_SECONDS = 0.001
 """How often a process that finds the file taken asks again."""
 
-_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_ONE_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 """What PostgreSQL must be told for all reads of a transaction to see the same moment."""
 
 A = TypeVar("A")
@@ -109,7 +109,7 @@ class Database:
         """
         engine = self.engine  # first of all: a fork has its own line
         if engine.dialect.name != "sqlite":
-            with self._session("") as session:
+            with self._session("BEGIN") as session:
                 return act(session)
         failure: WhitecrowError | None = None
         try:
@@ -135,15 +135,12 @@ class Database:
         try:
             raw = self.engine.raw_connection()
             try:
-                with self._without_waiting(raw):
-                    session = Session(raw, self._compiler)
-                    if begin:
-                        session.command(begin)
-                    yield session
+                if self.is_sqlite:
+                    yield self._begun(raw, begin)
                     raw.commit()
-                # Nothing is left to do unless no result had come back to say that a transaction is
-                # open: then the commit above was taken for needless.
-                raw.commit()
+                else:
+                    with self._pipeline(raw, begin) as session:
+                        yield session
             except BaseException:
                 try:
                     raw.rollback()
@@ -151,20 +148,39 @@ class Database:
                     raw.invalidate()
                 raise
             finally:
-                raw.close()
+                try:
+                    if not self.is_sqlite and raw.is_valid:
+                        _set_autocommit(raw, on=False)
+                finally:
+                    raw.close()
         except self.failures as error:
             failure = translated(error, self.name)
         # Raised outside the handler: the driver's error names statements, and stays behind.
         if failure is not None:
             raise failure
 
-    def _without_waiting(self, raw: PoolProxiedConnection) -> AbstractContextManager[object]:
+    def _begun(self, raw: PoolProxiedConnection, begin: str, *, pipelined: bool = False) -> Session:
+        session = Session(raw, self._compiler, pipelined=pipelined)
+        if begin:
+            session.command(begin)
+        return session
+
+    @contextmanager
+    def _pipeline(self, raw: PoolProxiedConnection, begin: str) -> Iterator[Session]:
         """Send statements to PostgreSQL that return nothing together with the one that follows.
 
-        Whatever fails among them fails at the next query, or at the commit at the latest.
+        Whatever fails among them fails at the next query, or at the end at the latest. The driver
+        would wait for the answer to its own BEGIN, and for that to its own COMMIT once more: here
+        they travel with the others.
         """
-        driver: Any = raw.driver_connection
-        return nullcontext() if self.is_sqlite else driver.pipeline()
+        driver = _set_autocommit(raw, on=True)
+        with driver.pipeline():
+            session = self._begun(raw, begin, pipelined=True)
+            yield session
+            ended = raw.cursor()
+            ended.execute("COMMIT")
+        if ended.statusmessage != "COMMIT":  # the server undid what had failed before
+            raise driver.OperationalError("the transaction was undone")
 
     def joined(self, connection: Connection) -> Session:
         """The transaction that somebody else has open on a connection to this store."""
@@ -184,6 +200,13 @@ class Database:
 
     def close(self) -> None:
         self._engine.dispose()
+
+
+def _set_autocommit(raw: PoolProxiedConnection, *, on: bool) -> Any:
+    """Say whether PostgreSQL's driver leaves transactions to us; return it."""
+    driver: Any = raw.driver_connection
+    driver.autocommit = on
+    return driver
 
 
 def _begin(run: Callable[[str], object], how: str) -> None:
@@ -254,11 +277,13 @@ class Compiler:
 
 
 class Session:
-    """A transaction that is open."""
+    """A transaction that is open; ``pipelined`` if statements need not be waited for."""
 
-    def __init__(self, raw: Any, compiler: Compiler) -> None:
-        self._cursor = raw.cursor()
+    def __init__(self, raw: Any, compiler: Compiler, *, pipelined: bool = False) -> None:
+        self._raw, self._cursor = raw, raw.cursor()
         self._compiler = compiler
+        self.pipelined = pipelined
+        self._ahead: dict[Any, Any] = {}
 
     def command(self, text: str) -> None:
         """Run a fixed text."""
@@ -266,14 +291,30 @@ class Session:
 
     def run(self, statement: Executable, **given: Any) -> None:
         """Run a statement that returns nothing."""
+        self._ahead.clear()  # what was read before a change may not be what is read after it
         text, own, _ = self._compiler.of(statement)
         self._cursor.execute(text, {**own, **given} if own else given)
+
+    def ahead(self, statement: Executable, **given: Any) -> None:
+        """Send a query whose rows will be asked for, together with those around it.
+
+        The server runs them in this order, so a query sent behind a lock sees what the lock
+        protects. Nothing is done where no query travels.
+        """
+        key = (id(statement), *given.items())
+        if self.pipelined and key not in self._ahead:
+            text, own, _ = self._compiler.of(statement)
+            self._ahead[key] = cursor = self._raw.cursor()
+            cursor.execute(text, {**own, **given} if own else given)
 
     def rows(self, statement: Executable, **given: Any) -> list[Any]:
         """Run a query and return its rows, whose columns are attributes."""
         text, own, row = self._compiler.of(statement)
-        self._cursor.execute(text, {**own, **given} if own else given)
-        return [row(found) for found in self._cursor.fetchall()]
+        cursor = self._ahead.pop((id(statement), *given.items()), None) if self._ahead else None
+        if cursor is None:
+            cursor = self._cursor
+            cursor.execute(text, {**own, **given} if own else given)
+        return [row(found) for found in cursor.fetchall()]
 
     def one(self, statement: Executable, **given: Any) -> Any | None:
         """Run a query and return its first row, if there is one."""

@@ -228,6 +228,13 @@ class SpatialIndex:
 
     # Pricing
 
+    def foresee(self, location: Location, analyst: str) -> None:
+        """Send the queries ahead that weighing a ball begins with, among balls of its size."""
+        u, v, reach = self._keys(location)
+        name = self._geometry.sheet(location)
+        self.session.ahead(SHEET, **self._of_sheet(name, analyst))
+        self.session.ahead(NEAR, **self._near(name, _band(reach), u, v, reach))
+
     def weigh(
         self,
         ball: Ball,
@@ -304,28 +311,27 @@ class SpatialIndex:
         found = [
             one for one, weighed in pending if _in(windows[weighed.place[1]], *weighed.place[2:])
         ]
-        for band in sorted(bands):
+        looks = [self._near(name, band, u, v, reach) for band in sorted(bands)]
+        for look in looks:
+            self.session.ahead(NEAR, **look)
+        for look in looks:
             if len(found) > MOST_TOUCHED:
                 return None
-            u_low, u_high, v_low, v_high = _window(u, v, reach, band)
-            rows = self.session.rows(
-                NEAR,
-                account=self.dataset,
-                sheet_name=name,
-                in_band=band,
-                u_low=u_low,
-                u_high=u_high,
-                v_low=v_low,
-                v_high=v_high,
-                most=MOST_TOUCHED + 1,
-            )
-            found += [ball_of(row) for row in rows]
+            found += [ball_of(row) for row in self.session.rows(NEAR, **look)]
         if len(found) > MOST_TOUCHED:
             return None
         if not found:
             return found
         near = self._geometry.touching(ball.location, [one.location for one in found])
         return [one for one, is_near in zip(found, near, strict=True) if is_near]
+
+    def _near(self, name: str, band: int, u: float, v: float, reach: float) -> dict[str, Any]:
+        """What is asked for to find the balls of a band that one may touch."""
+        sides = dict(
+            zip(("u_low", "u_high", "v_low", "v_high"), _window(u, v, reach, band), strict=True)
+        )
+        at = {"account": self.dataset, "sheet_name": name, "in_band": band}
+        return {**at, **sides, "most": MOST_TOUCHED + 1}
 
     # Writing
 
@@ -378,14 +384,7 @@ class SpatialIndex:
     def sheet(self, name: str, analyst: str) -> Sheet:
         """Return what is kept of a sheet."""
         rows = {
-            row.analyst: row
-            for row in self.session.rows(
-                SHEET,
-                account=self.dataset,
-                sheet_name=name,
-                whose=analyst,
-                everybody=_EVERYBODY,
-            )
+            row.analyst: row for row in self.session.rows(SHEET, **self._of_sheet(name, analyst))
         }
         shared, own = rows.get(_EVERYBODY), rows.get(analyst)
         prices = tuple(
@@ -397,6 +396,10 @@ class SpatialIndex:
             return Sheet(0, frozenset(), prices, (False, own is not None))
         bands = frozenset(map(int, shared.bands.split()))
         return Sheet(shared.version, bands, prices, (True, own is not None))
+
+    def _of_sheet(self, name: str, analyst: str) -> dict[str, Any]:
+        at = {"account": self.dataset, "sheet_name": name}
+        return {**at, "whose": analyst, "everybody": _EVERYBODY}
 
     def write(self, name: str, analyst: str, sheet: Sheet, before: Sheet) -> None:
         """Keep what became of a sheet; of an analyst's, only prices that changed."""

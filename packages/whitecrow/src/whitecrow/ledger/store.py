@@ -48,7 +48,7 @@ from whitecrow.ledger.database import Claim, Claims, Database, Session
 from whitecrow.ledger.migration import migrate
 from whitecrow.ledger.rebuilding import rebuild_all
 from whitecrow.ledger.spatial import AddUp, Ball, Crowded, Geometry, Location, SpatialIndex, Weighed
-from whitecrow.ledger.statements import GIVE_UP
+from whitecrow.ledger.statements import BY_QUESTION, GIVE_UP, SHARE, TAKEN_UP
 from whitecrow.ledger.transaction import AccountTransaction, has_hash, names
 from whitecrow.ledger.witness.guard import guard_of
 from whitecrow.plan import Plan
@@ -195,6 +195,11 @@ def record(
     return RecordedOutcome(held.seq, entry.seq, answered, body.get("answer") if answered else None)
 
 
+def foresee_outcome(session: Session, account: int, digest: str) -> None:
+    """Send the query ahead that says what became of a question."""
+    session.ahead(BY_QUESTION, account=account, asked=digest)
+
+
 def clear_holder(session: Session, account: int, seq: int, holder: str) -> None:
     """Note that somebody does not compute the answer to a reservation any more."""
     session.run(GIVE_UP, account=account, at_seq=seq, by=holder)
@@ -323,6 +328,9 @@ T = TypeVar("T")
 Held = tuple[Reservation | RecordedOutcome, AccountSnapshot]
 """What reserving gives: the right to compute an answer, or the answer; and the account then."""
 
+Foresee = Callable[[Session, int], None]
+"""Sends queries ahead, given a session and the number of an account."""
+
 PATIENCE_SECONDS = 60.0
 """How long an ask waits for another one that is computing the same answer."""
 
@@ -363,14 +371,20 @@ class Ledger:
     def __init__(self, url: str | Path, *, geometry: Geometry | None = None) -> None:
         self.database = Database(url)
         self._claims = Claims(self.database, clear_holder)
+        self._numbers: dict[str, int] = {}
         self._geometry: Geometry = geometry or AddUp()
         migrate(self.database, lambda session, older: rebuild_all(session, self._geometry, older))
         self.witness = guard_of(self.database)
 
-    def read(self, dataset: str, act: Callable[[AccountTransaction], T]) -> T:
-        """Look at a dataset's account, in one transaction."""
+    def read(
+        self,
+        dataset: str,
+        act: Callable[[AccountTransaction], T],
+        foresee: Foresee | None = None,
+    ) -> T:
+        """Look at a dataset's account, in one transaction; see :meth:`write`."""
         return self.database.read(
-            lambda session: act(AccountTransaction(session, dataset, lock=False))
+            lambda session: act(self._account(session, dataset, foresee, lock=False))
         )
 
     def write(
@@ -378,13 +392,27 @@ class Ledger:
         dataset: str,
         act: Callable[[AccountTransaction], T],
         connection: Connection | None = None,
+        foresee: Foresee | None = None,
     ) -> T:
         """Change a dataset's account, in one transaction; durable when this returns.
 
         With a ``connection``, the act joins the transaction that is open on it: it is durable when
-        that is, and undone with it. The transaction must have been begun for writing.
+        that is, and undone with it. The transaction must have been begun for writing. ``foresee``
+        sends the queries ahead that the act begins with, given a session and the account's number.
         """
-        return self._write(lambda session: act(AccountTransaction(session, dataset)), connection)
+        return self._write(
+            lambda session: act(self._account(session, dataset, foresee)), connection
+        )
+
+    def _account(
+        self, session: Session, dataset: str, foresee: Foresee | None, *, lock: bool = True
+    ) -> AccountTransaction:
+        # A number that is not the account's any more asks for nothing that the act will ask for.
+        number = self._numbers.get(dataset)
+        ahead = None if foresee is None or number is None else partial(foresee, session, number)
+        account = AccountTransaction(session, dataset, lock=lock, foresee=ahead)
+        self._numbers[dataset] = account.id
+        return account
 
     def _write(self, act: Callable[[Session], T], connection: Connection | None) -> T:
         if connection is None:
@@ -398,6 +426,7 @@ class Ledger:
         *,
         reads: bool = False,
         afresh: bool = False,
+        foresee: Foresee | None = None,
     ) -> T:
         """Change an account, or (``reads``) look at it, under the witness that the ledger has now.
 
@@ -415,7 +444,9 @@ class Ledger:
             if self.witness is not None:
                 self.witness.check(afresh=afresh)
             try:
-                return self.read(dataset, look) if reads else self.write(dataset, look)
+                if reads:
+                    return self.read(dataset, look, foresee)
+                return self.write(dataset, look, foresee=foresee)
             except _Reappointed:
                 former, self.witness = self.witness, guard_of(self.database)
                 if former is not None:
@@ -512,11 +543,19 @@ class Ledger:
             return account.id, found, account.snapshot(shares)
 
         try:
-            return self.watched(dataset, act)
+            return self.watched(dataset, act, foresee=partial(self._foresee, order))
         except BaseException:
             for claim in taken:  # it was undone, or nobody knows
                 claim.release()
             raise
+
+    def _foresee(self, order: ChargeRequest, session: Session, account: int) -> None:
+        """Send the queries ahead that a reservation begins with."""
+        foresee_outcome(session, account, order.digest)
+        session.ahead(SHARE, account=account, whose=order.analyst)
+        if order.location is not None:
+            index = SpatialIndex(session, account, self._geometry)
+            index.foresee(order.location, order.analyst)
 
     def stored(
         self, dataset: str, order: ChargeRequest, *, rule: Callable[[str], None]
@@ -553,7 +592,8 @@ class Ledger:
             assert closed is not None
             return outcome if closed.told else None, snapshot
 
-        outcome, snapshot = self.watched(dataset, look, reads=True)
+        foresee = partial(self._foresee, order)
+        outcome, snapshot = self.watched(dataset, look, reads=True, foresee=foresee)
         if outcome is not None and self.witness is not None:
             self.witness.cover(dataset, outcome.by)
         return outcome, snapshot
@@ -591,7 +631,13 @@ class Ledger:
     def _close(
         self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]
     ) -> RecordedOutcome:
-        outcome = self.watched(dataset, lambda account: record(account, held, kind, body))
+        def foresee(session: Session, account: int) -> None:
+            foresee_outcome(session, account, held.digest)
+            session.ahead(TAKEN_UP, account=account, at_seq=held.seq)
+
+        outcome = self.watched(
+            dataset, lambda account: record(account, held, kind, body), foresee=foresee
+        )
         if held.claim is not None:
             held.claim.forget()
         if self.witness is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -45,8 +45,18 @@ from whitecrow.terms import Budget
 class AccountTransaction:
     """A dataset's account inside a transaction; without a lock it may not be written."""
 
-    def __init__(self, session: Session, dataset: str, *, lock: bool = True) -> None:
+    def __init__(
+        self,
+        session: Session,
+        dataset: str,
+        *,
+        lock: bool = True,
+        foresee: Callable[[], None] | None = None,
+    ) -> None:
         self.session = session
+        if foresee is not None and session.pipelined:
+            session.ahead(sql.LOCK if lock else sql.READ, dataset_name=dataset)
+            foresee()
         row = session.one(sql.LOCK if lock else sql.READ, dataset_name=dataset)
         if row is None:
             raise InvalidInput(f"The ledger knows no dataset {dataset!r}.")
