@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -268,3 +269,18 @@ def test_whoever_waits_for_an_answer_leaves_the_store_in_peace(
     assert outcome.answer == 17
     # It looked, waited, and looked again; the settling is counted where both are one ledger.
     assert len(writes) <= 2 + shared
+
+
+def test_whoever_opens_an_account_first_others_find_it_open(store: str) -> None:
+    ready = Barrier(6)
+
+    def opened(number: int) -> Fraction:
+        with Ledger(store) as ledger:
+            ready.wait()
+            return ledger.open("new", budget=Budget.of(number + 1)).budget.cap("differential")
+
+    with Ledger(store), ThreadPoolExecutor(6) as threads:  # its tables are made
+        budgets = set(threads.map(opened, range(6)))
+    with Ledger(store) as ledger:
+        assert [entry.kind for entry in ledger.entries("new")] == ["open"]
+    assert len(budgets) == 1

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, text, update
+from sqlalchemy.dialects.postgresql import insert as insert_or_nothing
 
 from whitecrow.ledger.schema import (
     FAILED,
@@ -77,8 +78,13 @@ _APPOINTED = select(func.min(witness.c.ledger)).scalar_subquery().label("appoint
 READ = select(datasets, _APPOINTED).where(datasets.c.name == bindparam("dataset_name"))
 NAMES = select(datasets.c.name).order_by(datasets.c.name)
 LOCK = READ.with_for_update(of=datasets)
-REGISTER = insert(datasets).values(
-    {name: bindparam(name) for name in ("name", "seq", "head", "budget", "policy", "spent")}
+# Both databases have it, in the same words; another process may be first.
+REGISTER = (
+    insert_or_nothing(datasets)
+    .values(
+        {name: bindparam(name) for name in ("name", "seq", "head", "budget", "policy", "spent")}
+    )
+    .on_conflict_do_nothing()
 )
 KEEP = insert(publishers).values(
     {name: bindparam(name) for name in ("dataset", "name", "version", "state")}

@@ -96,6 +96,8 @@ class AccountTransaction:
         )
         body = {**act, "budget": budget.to_json(), "policy": json.loads(policy), "unit": unit}
         account = cls(session, dataset)
+        if account.seq:  # another process was first
+            return
         if records is not None:
             body["data"] = {"revision": 1, "fingerprint": records.fingerprint}
             values = {"dataset": account.id, "name": records.state, "version": 0}
