@@ -96,7 +96,6 @@ class Database:
     # Transactions
 
     def read(self, act: Callable[[Session], T]) -> T:
-        """Run a transaction that changes nothing."""
         # One connection serves all threads of a store in memory; they take turns.
         turn = self._turn if self.in_memory else nullcontext()
         with turn, self._session("BEGIN" if self.is_sqlite else _ONE_MOMENT) as session:
@@ -261,11 +260,9 @@ class Session:
         self._compiler = compiler
 
     def command(self, text: str) -> None:
-        """Run a fixed text."""
         self._cursor.execute(text)
 
     def run(self, statement: Executable, **given: Any) -> None:
-        """Run a statement that returns nothing."""
         text, own, _ = self._compiler.of(statement)
         self._cursor.execute(text, {**own, **given} if own else given)
 
