@@ -35,7 +35,8 @@ def _parameters(kind: str) -> str:
             f"`{name}`" for name in getattr(parameter, "choices", None) or () if name
         )
         default = parameter.default
-        shown = "required" if default is REQUIRED else f"`{default}`" if default else ""
+        shown = "" if default in (None, (), "") else f"`{default}`"
+        shown = "required" if default is REQUIRED else shown
         rows.append((f"`{parameter.name}`", shown, f"{parameter.help} {choices}".strip()))
     return _table(("parameter", "default", "meaning"), rows)
 

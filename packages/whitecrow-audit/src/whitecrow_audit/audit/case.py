@@ -58,8 +58,8 @@ def both(of: Callable[[T], S], pair: tuple[T, T]) -> tuple[S, S]:
 
 
 @dataclass(frozen=True)
-class Put:
-    """What is put to a pair of databases: who draws, and at what claim."""
+class Sampler:
+    """A mechanism that no curator asks: who draws from a pair of databases, at what claim."""
 
     mechanism: str
     claim: Claim
@@ -70,8 +70,8 @@ class Put:
         return Case(self.mechanism, name, self.claim, pair, laws, self.draws, **more)
 
 
-class Putting(Protocol):
-    """Puts a question, or calls a sampler: :class:`Put`, or ``Asked``."""
+class Auditable(Protocol):
+    """What has a claim and makes cases: a question that is ``Asked``, or a :class:`Sampler`."""
 
     @property
     def claim(self) -> Claim:
@@ -92,7 +92,7 @@ def worst_case(
     name: str,
     pairs: Iterable[T],
     laws: Callable[[T, Fraction], Laws],
-    put: Callable[[T], Putting],
+    asked: Callable[[T], Auditable],
     *,
     where: Callable[[T], str] = str,
     near: float = 0.99,
@@ -105,7 +105,7 @@ def worst_case(
     the fewest draws show that it exceeds its claim.
     """
     listed, whole = list(pairs), Fraction(1)
-    claim = put(listed[0]).claim
+    claim = asked(listed[0]).claim
     if name.startswith("mutant: "):
         pair = max(listed, key=lambda each: contrast(laws(each, whole), claim, claim.value))
         worst = visible(laws(pair, whole), claim)
@@ -120,7 +120,7 @@ def worst_case(
             ),
             key=lambda clear: clear[0],
         )
-    return put(pair).case(name, where(pair), partial(laws, pair), **{"exact": worst, **more})
+    return asked(pair).case(name, where(pair), partial(laws, pair), **{"exact": worst, **more})
 
 
 def viewed(law: Law, view: Callable[[Any], Hashable]) -> Law:

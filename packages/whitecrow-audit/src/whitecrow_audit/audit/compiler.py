@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.identify.compiler import Compiled, compiled, optimal_base, randomized_response
 from whitecrow_audit.audit.bounds import Loss
-from whitecrow_audit.audit.case import Case, Draw, Laws, Put, both, worst_case
+from whitecrow_audit.audit.case import Case, Draw, Laws, Sampler, both, worst_case
 from whitecrow_audit.audit.identify import Step, places
 from whitecrow_audit.audit.shipped import Records
 from whitecrow_audit.verify.compiler import cautious_threshold
@@ -60,14 +60,14 @@ def _case(name: str, build: str, epsilon: Fraction) -> Case:
     mechanism = _built(build, epsilon)
     claim = Loss(float(mechanism.epsilon))
 
-    def put(step: Step) -> Put:
+    def sampler(step: Step) -> Sampler:
         def drawing(records: Records) -> Draw:
             return partial(mechanism.draw, records["x"], step.place)
 
-        return Put("compiler", claim, lambda: both(drawing, step.records))
+        return Sampler("compiler", claim, lambda: both(drawing, step.records))
 
     steps, laws = places(line(3, 1, 5), BETA + 1 - K), partial(_laws, build, epsilon)
-    return worst_case(name, steps, laws, put, most=30_000, note=NOTE)
+    return worst_case(name, steps, laws, sampler, most=30_000, note=NOTE)
 
 
 def cases() -> Iterator[Case]:

@@ -32,7 +32,7 @@ from whitecrow.noise.laws import exponential_mechanism_pmf
 from whitecrow.privacy import Unit
 from whitecrow_audit.audit import sites
 from whitecrow_audit.audit.bounds import Loss
-from whitecrow_audit.audit.case import Case, Draw, Laws, Put, both, clipped, viewed, worst_case
+from whitecrow_audit.audit.case import Case, Draw, Laws, Sampler, both, clipped, viewed, worst_case
 from whitecrow_audit.audit.shipped import Asked
 from whitecrow_audit.audit.tester import Law
 from whitecrow_audit.verify.tape import Silent
@@ -299,12 +299,12 @@ class _Choosing:
 
         return both(law, pair)
 
-    def put(self, pair: tuple[Scores, Scores]) -> Put:
+    def sampler(self, pair: tuple[Scores, Scores]) -> Sampler:
         def draw(x: Scores) -> Draw:
             spent = Fraction(self.times * self.epsilon)
             return partial(threshold.choose, np.array(x), self.rate, spent, self.relation, 1, None)
 
-        return Put("learn", Loss(float(self.epsilon)), lambda: both(draw, pair))
+        return Sampler("learn", Loss(float(self.epsilon)), lambda: both(draw, pair))
 
     def pairs(self) -> Iterator[tuple[Scores, Scores]]:
         for x in np.ndindex(4, 4, 4):
@@ -328,7 +328,7 @@ class _Choosing:
         name = f"a threshold, {self.relation}"
         if self.times > 1:
             name = f"mutant: {name}, {self.times} times its price"
-        return worst_case(name, self.pairs(), self.laws, self.put, where=where, near=0.6)
+        return worst_case(name, self.pairs(), self.laws, self.sampler, where=where, near=0.6)
 
 
 # --- rows -----------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from whitecrow_audit.audit.case import (
     Case,
     Draw,
     Laws,
-    Put,
+    Sampler,
     both,
     clipped,
     doubled,
@@ -87,10 +87,10 @@ class _Chosen:
     def _law(self, utilities: Utilities, factor: Fraction) -> Law:
         return dict(enumerate(self.law(utilities, self._eta(factor))))
 
-    def put(self, pair: tuple[Utilities, Utilities]) -> Put:
+    def sampler(self, pair: tuple[Utilities, Utilities]) -> Sampler:
         eta = self._eta(Fraction(1))
         draws = both(lambda utilities: partial(self.draw, utilities, eta), pair)
-        return Put("noise", Loss(float(self.epsilon)), lambda: draws)
+        return Sampler("noise", Loss(float(self.epsilon)), lambda: draws)
 
     def case(self) -> Case:
         pairs = [
@@ -102,7 +102,7 @@ class _Chosen:
         def where(pair: tuple[Utilities, Utilities]) -> str:
             return f"utilities {pair[0]} ~ {pair[1]}"
 
-        return worst_case(self.name, pairs, self.laws, self.put, where=where, near=0.6)
+        return worst_case(self.name, pairs, self.laws, self.sampler, where=where, near=0.6)
 
 
 def cases() -> Iterator[Case]:

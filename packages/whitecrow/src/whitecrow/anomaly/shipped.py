@@ -123,17 +123,14 @@ class KernelAnomaly(CountingModel):
         return int(self.heights[-1])
 
     def compared(self, card: Card) -> tuple[str, ...]:
-        """Name the columns that the metric can compare."""
         return compared_by(self.metric, card)
 
     @property
     def near(self) -> str:
-        """What an anomaly has at most, in words."""
         return f"weight {self.most}, its own {self.own} included, {self._falls()}"
 
     @property
     def described(self) -> str:
-        """The same with the metric."""
         return f"{self.near} ({self.metric})"
 
     def _falls(self) -> str:
@@ -151,7 +148,6 @@ class KernelAnomaly(CountingModel):
         )
 
     def measure(self, columns: Sequence[str], card: Card) -> str:
-        """Name the metric and the staircase."""
         (_, widest) = self.balls(columns, card)[-1]
         return f"{widest.metric_name} {self._falls()}"
 
@@ -201,12 +197,10 @@ class ContextualAnomaly(WithinRadius):
 
     @property
     def near(self) -> str:
-        """What an anomaly has at most, in words."""
         return f"{super().near} in its {' and '.join(self.group)}"
 
     @property
     def described(self) -> str:
-        """The same with the metric."""
         return f"{super().near} of it in its {' and '.join(self.group)} ({self.metric})"
 
     def compared(self, card: Card) -> tuple[str, ...]:
@@ -230,7 +224,6 @@ class ContextualAnomaly(WithinRadius):
         return _mixed(columns, card, scales, self.radius)
 
     def measure(self, columns: Sequence[str], card: Card) -> str:
-        """Name the metric and the group."""
         return f"{self.metric} within the same {' and '.join(map(repr, self.group))}"
 
 
@@ -278,16 +271,13 @@ class SimilarityAnomaly(WithinRadius):
 
     @property
     def near(self) -> str:
-        """What an anomaly has at most, in words."""
         return f"{super().near} by {self.measure((), None)}"
 
     @property
     def described(self) -> str:
-        """The same: there is nothing to add."""
         return self.near
 
     def compared(self, card: Card) -> tuple[str, ...]:
-        """Name the columns that have weights."""
         return tuple(sorted(self.weights))
 
     def neighbour_relation(self, columns: Sequence[str], card: Card) -> NeighbourRelation:
@@ -299,7 +289,6 @@ class SimilarityAnomaly(WithinRadius):
         return _mixed(columns, card, scales, self.radius)
 
     def measure(self, columns: Sequence[str], card: Card | None) -> str:
-        """Name the weights."""
         return "weights " + ", ".join(f"{name!r} {w!r}" for name, w in self.weights.items())
 
 

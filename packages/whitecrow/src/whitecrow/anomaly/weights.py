@@ -174,12 +174,10 @@ class WithinRadius(CountingModel):
 
     @property
     def near(self) -> str:
-        """What an anomaly has at most, in words."""
         return f"{self.threshold} records, itself included, within {self.radius:g}"
 
     @property
     def described(self) -> str:
-        """The same with the metric."""
         return f"{self.near} of it ({self.metric})"
 
     def neighbour_relation(self, columns: Sequence[str], card: Card) -> NeighbourRelation:
@@ -193,7 +191,6 @@ class WithinRadius(CountingModel):
         return relation_on(card, columns, self.metric, self.radius)
 
     def compared(self, card: Card) -> tuple[str, ...]:
-        """Name the columns that the metric can compare."""
         return compared_by(self.metric, card, alone=self.alone)
 
     def balls(self, columns: Sequence[str], card: Card) -> tuple[Ball, ...]:
@@ -201,7 +198,6 @@ class WithinRadius(CountingModel):
         return ((1, self.neighbour_relation(columns, card)),)
 
     def measure(self, columns: Sequence[str], card: Card) -> str:
-        """Name the metric."""
         return self.neighbour_relation(columns, card).metric_name
 
 

@@ -30,21 +30,7 @@ _MOST_ROWS = 20
 
 @dataclass(frozen=True)
 class Asking:
-    """The options every asking command has.
-
-    Parameters
-    ----------
-    output : Output
-        Where results go.
-    data, card, ledger, name, analyst, engine, spark_master, budget, policy, allow : str
-        As typed.
-    price_only : bool
-        Say what it would cost and how accurate it would be, then stop.
-    server : str, optional
-        The address of a service that answers; DATA is then the dataset's name there.
-    dummy : bool
-        Answer about made-up records, free.
-    """
+    """The options every asking command has, as typed; :func:`asking` says what each is."""
 
     output: Output
     data: str
@@ -188,16 +174,8 @@ def answer(
 ) -> None:
     """Ask the question (or only price it) and print what came back.
 
-    Parameters
-    ----------
-    given : Asking
-        The command's common options.
-    question : Question
-        What to ask.
-    public : mapping, optional
-        Public guesses for the expected error, passed to ``describe``.
-    picture, out : str, optional
-        Where to draw the answer, and where to write the object it stands for.
+    ``public`` are guesses for the expected error; ``picture`` is where the answer is drawn, ``out``
+    where the object that it stands for is written.
     """
     if _undescribed(given, question):
         _answer_undescribed(given, question, picture=picture, out=out)

@@ -16,7 +16,6 @@ def read_text(file: str, what: str) -> str:
 
 
 def check_absent(out: str) -> None:
-    """Refuse to write over a file."""
     if Path(out).exists():
         raise InvalidInput(f"{out!r} exists already; name another file or remove it first.")
 

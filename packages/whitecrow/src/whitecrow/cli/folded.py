@@ -52,7 +52,6 @@ def short(text: str, width: int = 1000) -> str:
 
 
 def write_short(formatter: click.HelpFormatter, rows: Sequence[tuple[str, str]]) -> None:
-    """Write a line for each option."""
     first = max(len(name) for name, _ in rows) + 4
     formatter.write_dl([(name, short(text, formatter.width - first)) for name, text in rows])
 

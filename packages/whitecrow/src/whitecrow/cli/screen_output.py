@@ -48,7 +48,6 @@ class Output:
         click.echo(wrapped(words))
 
     def paragraphs(self, title: str, words: str) -> None:
-        """Print a titled text, wrapped."""
         click.secho(title, bold=True)
         for part in words.split("\n\n"):
             click.echo(f"{wrapped(part)}\n")

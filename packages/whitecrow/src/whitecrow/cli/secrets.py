@@ -69,7 +69,6 @@ def named(files: Sequence[str]) -> tuple[str, ...]:
 
 
 def kept_token() -> Path:
-    """Where ``whitecrow sign-in`` keeps its token."""
     home = os.environ.get("XDG_CONFIG_HOME", "") or Path.home() / ".config"
     return Path(home) / "whitecrow" / "token"
 

@@ -186,7 +186,6 @@ class _Maximum:
         self.best = Fraction(0)
 
     def raise_to(self, best: Fraction) -> None:
-        """Take in one value."""
         self.best = max(self.best, best)
 
     def term(self, t: int, extra: int, low: int, high: int, most: int | None = None) -> None:

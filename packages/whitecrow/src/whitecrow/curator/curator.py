@@ -70,21 +70,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inquiry:
-    """One question on its way: looked up, checked and priced once, from public facts.
-
-    Parameters
-    ----------
-    question : Question
-        What is asked.
-    code : QuestionType
-        What answers it.
-    request : ChargeRequest
-        What the ledger is asked to charge: the price, for whom.
-    """
+    """One question on its way: looked up, checked and priced once, from public facts."""
 
     question: Question
-    code: QuestionType[Any, Any, Any]
-    request: ChargeRequest
+    code: QuestionType[Any, Any, Any]  # what answers it
+    request: ChargeRequest  # what the ledger is asked to charge: the price, for whom
 
 
 class Curator:

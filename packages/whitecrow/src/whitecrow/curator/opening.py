@@ -81,33 +81,18 @@ class Opening(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Opened:
-    """What a curator is made of: records or their public facts, and their account.
-
-    Parameters
-    ----------
-    dataset, ledger, name : Records or Elsewhere, Ledger, str
-        The records, the store of the account, and what it is called there. Of an account that is
-        not there yet, its terms in memory.
-    engine : Engine, optional
-        Who counts neighbours; None where another process does.
-    identity : Identity
-        Which revision of the records it is.
-    users : LedgerUsers, optional
-        Who has to have left before the ledger is closed; None if it is not closed here.
-    register : callable, optional
-        Opens an account that is not there yet, in the ledger where it belongs.
-    log : Path, optional
-        The file for the causes of failures.
-    """
+    """What a curator is made of: records or their public facts, and their account."""
 
     dataset: Records | Elsewhere
-    ledger: Ledger
-    name: str
-    engine: Engine | None = None
-    identity: Identity = field(default_factory=Identity)
+    ledger: Ledger  # of an account that is not there yet, its terms in memory
+    name: str  # what the account is called there
+    engine: Engine | None = None  # who counts neighbours; None where another process does
+    identity: Identity = field(default_factory=Identity)  # which revision of the records it is
+    # Who has to have left before the ledger is closed; None if it is not closed here.
     users: LedgerUsers | None = None
+    # Opens an account that is not there yet, in the ledger where it belongs.
     register: Callable[[], Opened] | None = None
-    log: Path | None = None
+    log: Path | None = None  # the file for the causes of failures
 
 
 class LedgerUsers:

@@ -146,7 +146,6 @@ class Transcript:
 
     @property
     def flags(self) -> int:
-        """How many answers were "anomaly"."""
         return len(self._places)
 
     def written_flags(self, since: int, until: int) -> str:
@@ -178,7 +177,6 @@ class Transcript:
         raise LedgerBusy("Another process keeps asking this series; try again.")
 
     def end(self) -> None:
-        """Take no further answers."""
         with self._lock:
             for _ in range(_TRIES):
                 self._load()

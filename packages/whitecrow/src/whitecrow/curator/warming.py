@@ -105,7 +105,6 @@ def _explaining() -> list[Question]:
 
 
 def _learning(dataset: Dataset) -> None:
-    """A detector and its scores."""
     detector = Detector.from_json(_answered(Learn(["a", "c", "d"], epsilon=1), dataset))
     place = np.arange(_FEW)
     detector.scores({"a": (place % 7).astype(str), "c": place, "d": place / _FEW})

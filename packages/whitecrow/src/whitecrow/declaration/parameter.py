@@ -83,17 +83,14 @@ class Parameter(Generic[T, G]):
 
     @property
     def label(self) -> str:
-        """What a form calls it."""
         return self._label or self.name.replace("_", " ").capitalize()
 
     @property
     def required(self) -> bool:
-        """Whether it must be given."""
         return self.default is REQUIRED
 
     @property
     def flag(self) -> str:
-        """The option of the terminal."""
         return "--" + (self._option or self.name.replace("_", "-"))
 
     if TYPE_CHECKING:  # the class has the parameter, an object the value that was checked
@@ -113,7 +110,6 @@ class Parameter(Generic[T, G]):
         raise NotImplementedError
 
     def dump(self, value: T) -> Any:
-        """Return the value as canonical JSON."""
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -141,7 +137,6 @@ class Parameter(Generic[T, G]):
         return found
 
     def dump_default(self) -> Any:
-        """Return the default as JSON."""
         return None if self.default is None else self.dump(self.parse(self.default, self.name))
 
 
@@ -275,7 +270,6 @@ class Flag(Parameter[bool, bool]):
 
     @property
     def off(self) -> str:
-        """The option that says no."""
         return f"--{self._off}" if self._off else "--no-" + self.flag[2:]
 
     def parse(self, value: object, owner: str) -> bool:
@@ -649,7 +643,6 @@ class Nested(Parameter[D, D]):
 
     @property
     def parts(self) -> dict[str, Parameter[Any, Any]]:
-        """The parameters that are asked for."""
         known = self.declared.parameters
         return {name: one for name, one in known.items() if name not in self.fixed}
 

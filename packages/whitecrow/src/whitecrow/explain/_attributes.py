@@ -42,7 +42,6 @@ class Attribute:
 
     @classmethod
     def of(cls, name: str, card: Card) -> Attribute:
-        """Read an attribute from the card."""
         column = card.column(name)
         if column.type == "category":
             return cls(name, tuple(column.categories or ()))
@@ -79,7 +78,6 @@ class Attribute:
 
     @property
     def intervals(self) -> bool:
-        """Whether values are intervals of numbers."""
         return bool(self.edges) or self.bounds is not None
 
     @property

@@ -76,7 +76,6 @@ class DataGraph:
             self._all_matches = self._verdicts.all(progress)
 
     def begin(self, start: int) -> None:
-        """Learn where the search begins."""
         if isinstance(self._utility, Overlap) and start != self.start:
             self._scores.clear()
             self._levels = None
@@ -101,7 +100,6 @@ class DataGraph:
         return self._all_matches
 
     def utility(self, contexts: Sequence[int]) -> list[int]:
-        """Return the utility of each; remembered."""
         fresh = [context for context in contexts if context not in self._scores]
         if fresh:
             sums = self._some(self.population.words(fresh))

@@ -52,7 +52,6 @@ def batch_sums(signatures, amounts, contexts, own):  # type: ignore[no-untyped-d
 
 @compiled()
 def batch_grubbs(signatures, size, total, squares, shares, side, terms, contexts):  # type: ignore[no-untyped-def]
-    """Grubbs verdicts for each context."""
     found = np.empty(contexts.shape[0], np.uint8)
     for q in range(contexts.shape[0]):
         n, s1, s2 = 1, 0, 0.0

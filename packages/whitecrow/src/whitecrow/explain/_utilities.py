@@ -197,7 +197,6 @@ class CustomUtility:
 
     @property
     def cells(self) -> int:
-        """How many entries a table has."""
         return prod(self._shape)
 
     def table(self, values: Mapping[str, int]) -> NDArray[np.int64]:

@@ -72,5 +72,4 @@ class Grid:
         return Rounded(metric, self.origin, float(self.step), float(_MOST))
 
     def cells(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the step of each value."""
         return self.key("").of(values).astype(np.int64)

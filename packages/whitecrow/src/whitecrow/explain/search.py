@@ -188,7 +188,6 @@ class SourceDraws:
         return self._source.below(n)
 
     def choose(self, utilities: Sequence[int], eta: Fraction) -> int:
-        """Return a place by permute-and-flip."""
         return permute_and_flip(utilities, eta, self._source)
 
     def level(self, levels: Sequence[int], counts: Sequence[int], eta: Fraction) -> int:

@@ -36,7 +36,6 @@ def outlier_probability(margin: int, rate: float, bits: int) -> float:
 
 
 def describe_words(question: Explain, card: Card, margin: int | None) -> tuple[str, dict[str, Any]]:
-    """Return a paragraph and its figures."""
     space = question.space(card)
     kind = question.searching(space)
     eta = question.eta(card, kind)

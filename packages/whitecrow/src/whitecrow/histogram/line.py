@@ -52,7 +52,6 @@ def _place(value: float) -> int:
 
 
 def _at(places: list[int]) -> Edges:
-    """Return the doubles at some places."""
     bits = [place if place >= 0 else _SIGN - place for place in places]
     return np.array(bits, dtype=np.int64).view(np.float64)
 

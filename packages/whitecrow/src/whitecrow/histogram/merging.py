@@ -60,7 +60,6 @@ def merged(parts: Sequence[TableProfile], apart: bool, overlap: int) -> dict[str
 
 
 def _numbers(parts: Sequence[Numbers], line: Line) -> Numbers:
-    """Add histograms up on common cells."""
     edges: Floats = np.unique(np.concatenate([np.array(one.edges) for one in parts]))
     widths = line.widths(edges)
     cells, shares, full = [], [], np.zeros(len(widths), dtype=np.bool_)

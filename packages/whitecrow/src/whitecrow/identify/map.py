@@ -127,7 +127,6 @@ def map_of_counts(
     cap = None if floor is None else law.error_cap(step, checked_floor(floor, "privacy_map"))
 
     def wrong(v: int, b: int) -> float:
-        """Return ln of the error probability."""
         bound = law.discrepancy(
             v, b, beta=beta, k=reach, radius_is_zero=radius_is_zero, tight=tight
         )

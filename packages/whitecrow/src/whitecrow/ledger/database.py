@@ -96,7 +96,6 @@ class Database:
     # Transactions
 
     def read(self, act: Callable[[Session], T]) -> T:
-        """Run a transaction that changes nothing."""
         # One connection serves all threads of a store in memory; they take turns.
         turn = self._turn if self.in_memory else nullcontext()
         with turn, self._session("BEGIN" if self.is_sqlite else _ONE_MOMENT) as session:
@@ -286,7 +285,6 @@ class Session:
         self._ahead: dict[Any, Any] = {}
 
     def command(self, text: str) -> None:
-        """Run a fixed text."""
         self._cursor.execute(text)
 
     def run(self, statement: Executable, **given: Any) -> None:

@@ -41,7 +41,6 @@ class Versions:
 
     @property
     def newest(self) -> str:
-        """The version this code knows."""
         return f"{len(self.steps) + 1:04}"
 
     def found(self, connection: Connection) -> str | None:

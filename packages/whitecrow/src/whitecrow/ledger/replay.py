@@ -119,7 +119,6 @@ class Replay:
     # Entries
 
     def take(self, entry: Entry) -> None:
-        """Check one entry and apply it."""
         if entry.seq != self.seq + 1:
             raise Wrong(f"entry {self.seq + 1} is missing")
         if entry.previous != self.head:
@@ -289,7 +288,6 @@ class Replay:
         self.shares[analyst] = AnalystAccount(left, share.budget)
 
     def _close(self, entry: Entry, known: dict[int, int]) -> Entry:
-        """The reservation that an entry closes."""
         seq = known.pop(int(entry.closes or 0), None)
         reserved = None
         if seq is not None:

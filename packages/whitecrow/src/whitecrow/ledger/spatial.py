@@ -151,19 +151,15 @@ class AddUp:
     quick = QUICK
 
     def sheet(self, ball: Location) -> str:
-        """All balls are on one sheet."""
         return ANYWHERE
 
     def keys(self, ball: Location) -> tuple[float, float, float]:
-        """All balls are in one place."""
         return 0.0, 0.0, math.inf
 
     def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
-        """All balls touch."""
         return [True] * len(others)
 
     def depth(self, ball: Location, epsilon: Fraction, met: Weights, enough: Fraction) -> Fraction:
-        """All balls add up."""
         return sum((weight for _, weight in met), epsilon)
 
 
@@ -457,12 +453,10 @@ _FAR = 1.7e308
 
 
 def written(depths: Depths) -> str:
-    """Write depths down."""
     return " ".join("-" if depth is None else str(depth) for depth in depths)
 
 
 def read_depths(text: str) -> Depths:
-    """Read what :func:`written` wrote."""
     return tuple(None if depth == "-" else Fraction(depth) for depth in text.split())
 
 

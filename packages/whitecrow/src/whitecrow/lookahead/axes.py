@@ -26,7 +26,6 @@ class Axis:
 
 
 def axis_of(name: str, card: Card, bins: int | None) -> Axis:
-    """Return how a column is divided."""
     column = card.column(name)
     if column.type == "category" and column.categories is not None:
         return Axis(Plain(name), column.categories, 0, name)

@@ -88,7 +88,6 @@ class Move:
 
     @property
     def alarm(self) -> bool:
-        """Whether the column has moved."""
         return abs(self.shift) > self.bound
 
     @property

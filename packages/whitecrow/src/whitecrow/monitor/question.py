@@ -216,15 +216,12 @@ class Monitor(Question):
         return found.period, f"moved: {', '.join(found.moved)}"
 
     def keep(self, answer: Any, path: str) -> None:
-        """Write the newest detector's file."""
         self.reads(answer).detector.save(path)
 
     def draw(self, answer: Any, path: str) -> None:
-        """Draw how far each column has moved."""
         self.reads(answer).plot(path)
 
     def says(self, answer: Any) -> Said:
-        """Say which columns have moved."""
         found = self.reads(answer)
         if not isinstance(found, Monitored):
             return Said(f"A series of {self.horizon} steps that is paid; ask for them one by one")

@@ -205,7 +205,6 @@ class Table:
         self.safe.append(0)  # no word past the last edge is accepted
 
     def draw(self, source: Source) -> int:
-        """Return an index by its weight."""
         word = source.bits(self.width)
         index = bisect_right(self.edges, word)
         if word < self.safe[index]:

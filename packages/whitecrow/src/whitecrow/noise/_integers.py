@@ -94,7 +94,6 @@ class _Powers:
         self.numerator, self.denominator, self.span = numerator, denominator, span
 
     def refine(self, index: int, bits: int) -> Bounds:
-        """Enclose the weight of an index."""
         weight = exp_neg(index * self.numerator, self.denominator, bits)
         if index != self.span:
             return weight

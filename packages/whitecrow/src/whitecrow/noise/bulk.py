@@ -40,7 +40,6 @@ def _signs(source: Source, size: int) -> Flags:
 
 
 def _indices(source: Source, table: Table, size: int) -> Draws:
-    """Draw ``size`` indices of a table."""
     words = draw_words(source, size)
     found = np.searchsorted(np.array(table.edges, dtype=np.uint64), words, side="right")
     sure = words < np.array(table.safe, dtype=np.uint64)[found]

@@ -56,7 +56,6 @@ class ErrorFloor(Exact):
 
 
 def checked_floor(value: object, owner: str) -> Fraction:
-    """Check an argument called ``floor``."""
     return ErrorFloor().called("floor").parse(value, owner)
 
 
@@ -230,14 +229,12 @@ class AtPlace(Declared):
     order: Maybe[tuple[str, ...], Sequence[str]] = Maybe(Order(), default=None, former="columns")
 
     def settle(self) -> None:
-        """Put the columns into their one order."""
         record, order = in_order(self.record, self.order, self.model, type(self).__name__)
         self.put("record", record)
         self.put("order", order)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are compared."""
         return tuple(self.record)
 
     def step(self, contribution: int) -> Fraction:

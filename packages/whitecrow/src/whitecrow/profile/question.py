@@ -95,7 +95,6 @@ class Profile(Question):
     )
 
     def settle(self) -> None:
-        """Refuse a delta that does not help."""
         if self.delta and concentrated(self.epsilon, self.delta / 2) <= 0:
             hint = "Leave delta out, or give a larger one."
             raise invalid("Profile", "delta", "large enough to help", str(self.delta), hint)
@@ -191,7 +190,6 @@ class Profile(Question):
         return described(self, card)
 
     def reads(self, answer: Any) -> Any:
-        """Return the profile that a stored answer holds."""
         return answer if isinstance(answer, TableProfile) else TableProfile.from_json(answer)
 
     def entered(self, answer: Any, entry: str) -> Any:
@@ -205,7 +203,6 @@ class Profile(Question):
         (profile.save if path.endswith(".profile") else profile.save_draft)(path)
 
     def draw(self, answer: Any, path: str) -> None:
-        """Draw every column."""
         self.reads(answer).plot(path)
 
     def says(self, answer: Any) -> Said:

@@ -82,7 +82,6 @@ def _split(parts: tuple[Part, ...]) -> str:
 
 
 def _figures(part: Part, money: Money, contribution: int, delta: Fraction) -> dict[str, float]:
-    """The expected errors of one column."""
     if not part.ordered:
         noise = money.histograms(part.share, 1)
         found = {"share": float(part.share), "count_error": noise.deviation}

@@ -85,7 +85,6 @@ class Publisher:
 
     @property
     def closed(self) -> int:
-        """How many periods are closed."""
         return self._shown.done
 
     @property

@@ -108,7 +108,6 @@ class EachPeriod(Independent):
         return memory, increment + noise
 
     def deviations(self, times: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return 1 for every period."""
         return np.ones(len(np.atleast_1d(np.asarray(times))))
 
 

@@ -190,7 +190,6 @@ class PublicationPlan:
 
     @cached_property
     def step(self) -> Fraction:
-        """The value of one whole-number unit."""
         if self.statistic == "count":
             return Fraction(1)
         if self.resolution is not None:

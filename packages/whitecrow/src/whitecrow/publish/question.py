@@ -226,7 +226,6 @@ class Publish(Question):
             return rest, {"private_clip": ends, **said}
 
     def draw(self, answer: Any, path: str) -> None:
-        """Draw the series with its band."""
         draw_series(answer, path)
 
     def settle(self) -> None:

@@ -11,7 +11,6 @@ PRACTICALLY_NEVER = "below 1 in a billion"
 
 
 def number(value: object) -> str:
-    """A figure, short."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e6):

@@ -15,13 +15,11 @@ def escaped(text: object) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """Paragraphs separated by blank lines."""
     parts = [part.strip() for part in text.split("\n\n")]
     return "".join(f"<p>{escaped(part)}</p>" for part in parts if part)
 
 
 def quoted(text: str) -> str:
-    """A promise, in its own words."""
     return f"<blockquote>{escaped(text)}</blockquote>"
 
 
@@ -125,7 +123,6 @@ def _text(name: str) -> str:
 
 
 def script() -> str:
-    """What makes sliders and tips work."""
     return _text("report.js")
 
 
@@ -135,7 +132,6 @@ def page_rules() -> str:
 
 
 def crow() -> str:
-    """The bird, as SVG."""
     return _text("crow.svg")
 
 
@@ -156,7 +152,6 @@ def picture_rules() -> str:
 
 
 def _colours() -> tuple[str, str]:
-    """The colours: light, dark."""
     light, dark = re.findall(r":root\s*{(.*?)}", page_rules(), re.DOTALL)
     return light, dark
 

@@ -67,7 +67,6 @@ class ActiveRecords:
         self.lock = self._cache.lock
 
     def fresh(self, limit: int) -> Counters:
-        """Return counters before the first flag."""
         matrix: Any = getattr(self._records, "matrix", None)
         if matrix is None:
             raise InvalidInput("Screening needs records in memory.")
@@ -162,7 +161,6 @@ class Counters:
         return found
 
     def flag(self, place: Places) -> Flag:
-        """Note an answer "anomaly"."""
         near = self._near(place)
         rows = near[self._flags[near] < self._limit]
         self._flags[rows] += 1

@@ -232,7 +232,6 @@ class Screening(Question):
         return described(counting(self.model), self.law(card), guess)
 
     def says(self, answer: Any) -> Said:
-        """Say which records would be anomalies."""
         if isinstance(answer, Mapping):
             return opened(answer)
         return said_of(counting(self.model), answer)

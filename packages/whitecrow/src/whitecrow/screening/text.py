@@ -69,12 +69,10 @@ def chance_wrong(law: Law, count: int) -> float:
 
 
 def opened(answer: Mapping[str, Any]) -> Said:
-    """Say that the series is paid."""
     return Said("Open: ask about any number of records, at no further price")
 
 
 def said_of(model: CountingModel, answer: bool | Sequence[bool]) -> Said:
-    """Say an answer, or count several."""
     if isinstance(answer, Sequence):
         return Said(f"{sum(answer):,} of {len(answer):,} would be anomalies")
     if answer:

@@ -70,7 +70,6 @@ class Circle:
 
     @property
     def agreement(self) -> list[object]:
-        """Everything that was agreed upon."""
         return [self.label, list(self.sites), self.honest, self.overlap]
 
 

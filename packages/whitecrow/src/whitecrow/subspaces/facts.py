@@ -29,7 +29,6 @@ class SubspaceFacts(Facts):
 def gather(
     question: Subspaces, dataset: Records, engine: Engine, progress: Progress | None = None
 ) -> SubspaceFacts:
-    """Count the outliers of every candidate."""
     card = dataset.card
     candidates = question.candidates(card)
     beta = question.model.beta

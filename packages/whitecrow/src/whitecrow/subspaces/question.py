@@ -205,7 +205,6 @@ class Subspaces(Question):
         return subspace_words(self, card)
 
     def says(self, answer: Any) -> Said:
-        """Name the subspaces, the best first."""
         found = [one if isinstance(one, dict) else {"columns": one} for one in answer]
         counted = any("count" in one for one in found)
         head = ["Place", "Columns", *(["Outliers, about"] if counted else [])]

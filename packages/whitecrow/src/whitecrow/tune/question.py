@@ -223,7 +223,6 @@ class Tune(Question):
         return words, figures
 
     def says(self, answer: Any) -> Said:
-        """Say the radius, and the model it makes."""
         detail = (
             f"With beta {self.beta} and {self.metric} about {float(self.share):.3g} of the records "
             "are outliers."

@@ -46,13 +46,11 @@ class Setup:
         return place_of(self.address, self.ledger, self.public)
 
     def read(self) -> Evidence:
-        """What the witness says."""
         with closing(self.place()) as place:
             return place.read()
 
 
 def setup_of(database: Database) -> Setup | None:
-    """Which witness a ledger has."""
     row = database.read(lambda session: session.one(_SETUP))
     return None if row is None else Setup(**row._asdict())
 
