@@ -7,7 +7,6 @@ depends on the others. What each type means is said in :mod:`whitecrow.data._val
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ __all__ = [
     "decoded",
     "decoded_type",
     "dtype",
+    "recovered",
 ]
 
 _MISSING, _OUTSIDE, _CATEGORY = (
@@ -134,11 +134,46 @@ def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
     if column.type == "category":
         values = np.array(_written(array, column).to_pylist(), dtype=object)
         return _mend_missing(values, values == np.array(None), column, {})[0]
-    kept = column if column.absent is None else replace(column, missing="reject")
-    values, bad = convert(array, kept)
+    values, bad = convert(array, column)
     if column.type == "text":
         return values
-    return np.where(bad[_MISSING], np.nan, values)
+    missing = bad[_MISSING] if column.absent is None else values == column.absent
+    return np.where(missing, np.nan, values)
+
+
+def recovered(
+    values: npt.NDArray[Any], column: Column
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Return what :func:`convert` makes of values that :func:`as_read` returned, and which pass.
+
+    Of texts nothing is compared: their places hold 0.
+    """
+    if column.type == "text":
+        return np.zeros(len(values)), values != np.array(None)
+    if column.type == "category":
+        return _recovered_category(values, column)
+    passes = np.isfinite(values)
+    if column.bounded:
+        passes &= (values >= column.lower) & (values <= column.upper)
+    if column.absent is not None:
+        missing = np.isnan(values)
+        values, passes = np.where(missing, column.absent, values), passes | missing
+    return values, passes
+
+
+def _recovered_category(
+    values: npt.NDArray[Any], column: Column
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    codes: dict[str | None, float] = {
+        text: float(code) for code, text in enumerate(column.categories or ())
+    }
+    missing = -1.0 if column.absent is None else column.absent
+    if column.missing == "fill":
+        missing = codes[str(column.fill)]
+    unlisted = missing if column.outside == "missing" else -1.0
+    codes[None] = missing
+    found = np.array([codes.get(text, unlisted) for text in values.tolist()], dtype=np.float64)
+    return found, found >= 0
 
 
 def _mend_missing(
