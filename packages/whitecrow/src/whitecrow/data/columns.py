@@ -164,16 +164,19 @@ def recovered(
 def _recovered_category(
     values: npt.NDArray[Any], column: Column
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    codes: dict[str | None, float] = {
-        text: float(code) for code, text in enumerate(column.categories or ())
-    }
+    import pyarrow
+    from pyarrow import compute
+
+    assert column.categories is not None
     missing = -1.0 if column.absent is None else column.absent
     if column.missing == "fill":
-        missing = codes[str(column.fill)]
-    unlisted = missing if column.outside == "missing" else -1.0
-    codes[None] = missing
-    found = np.array([codes.get(text, unlisted) for text in values.tolist()], dtype=np.float64)
-    return found, found >= 0
+        missing = float(column.categories.index(str(column.fill)))
+    listed = pyarrow.array(column.categories, pyarrow.string())
+    places = compute.index_in(pyarrow.array(values, pyarrow.string()), value_set=listed)
+    codes = places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.float64)
+    unread = codes < 0 if column.outside == "missing" else values == np.array(None)
+    codes = np.where(unread, missing, codes)
+    return codes, codes >= 0
 
 
 def _mend_missing(
