@@ -159,4 +159,5 @@ def test_a_newcomer_with_a_large_table(tmp_path: Path, name: str) -> None:
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
     assert len(_flagged(out)) == 20
-    assert json.loads(done.stdout)["spent"]
+    (account,) = json.loads(done.stdout)["accounts"]
+    assert account["spent"]["differential"] == "1"

@@ -52,7 +52,7 @@ def watched(monkeypatch):
 def test_the_custodian_at_the_keyboard_is_told_what_became_of_the_rows(tmp_path, watched):
     found = screen(tmp_path, [*GOOD, *BAD])
     assert (
-        "custodian 24 rows read, 22 kept, 2 left out (age: outside the bounds 1; "
+        "custodian 24 rows read, 22 complete, 2 in part or not at all (age: outside the bounds 1; "
         "bmi: missing or of the wrong type 1), 2 values mended (age: missing or of the wrong "
         "type 1; bmi: outside the bounds 1)" in " ".join(found.stderr.split())
     )
@@ -96,7 +96,8 @@ def test_the_curator_tells_its_custodian():
         pa.table({"x": [1.0, 99.0]}), card=card, ledger="sqlite://", name="toy"
     )
     assert intake_words(curator.intake()) == (
-        "2 rows read, 1 kept, 1 left out (x: outside the bounds 1), 0 values mended"
+        "2 rows read, 1 complete, 1 in part or not at all (x: outside the bounds 1), "
+        "0 values mended"
     )
 
 

@@ -105,15 +105,15 @@ def test_the_first_question_of_a_plan_that_would_be_refused_is_so_when_asked(giv
 
 def test_advice_finds_the_smallest_price_for_an_error(curator: wc.Curator) -> None:
     question = identify(1.0)
-    now = curator.advise(question)
+    now = curator.price_for(question)
     assert (now.figure, now.question) == ("error_if_alone", question)
     assert now.error == pytest.approx(0.0867785, rel=1e-5)  # the paper's Table 2, beta 18
-    found = curator.advise(question, error=0.05)
+    found = curator.price_for(question, error=0.05)
     assert found.error <= 0.05
     epsilon = Fraction(found.question.to_json()["epsilon"])
     cheaper = wc.Identify({"x": 1.0}, model=MODEL, epsilon=epsilon - Fraction(1, 100) * epsilon)
-    assert curator.advise(cheaper).error > 0.05
-    guess = curator.advise(question, error=0.05, typical_neighbours=10)
+    assert curator.price_for(cheaper).error > 0.05
+    guess = curator.price_for(question, error=0.05, typical_neighbours=10)
     assert guess.figure == "expected_error"
     assert Fraction(guess.question.to_json()["epsilon"]) > epsilon
     assert str(found).startswith("At ε = ")
@@ -123,14 +123,14 @@ def test_advice_finds_the_smallest_price_for_an_error(curator: wc.Curator) -> No
 
 def test_advice_says_when_there_is_none(curator: wc.Curator) -> None:
     with pytest.raises(wc.InvalidInput, match="No epsilon up to 1000"):
-        curator.advise(Toy(1), error=1e-9)
+        curator.price_for(Toy(1), error=1e-9)
     with pytest.raises(wc.InvalidInput, match="priced by epsilon"):
-        curator.advise(
+        curator.price_for(
             wc.Publish("x", time="day", start="2024-01-01", horizon=31, rho="1/2"), error=1
         )
     for bad in (0, -1, True, "small"):
         with pytest.raises(wc.InvalidInput, match="above 0"):
-            curator.advise(identify(1.0), error=bad)  # type: ignore[arg-type]
+            curator.price_for(identify(1.0), error=bad)  # type: ignore[arg-type]
 
 
 def test_reference_points_have_sources() -> None:

@@ -42,7 +42,7 @@ def test_a_question_that_may_need_too_much_is_refused_when_priced(question: Ques
     said = set()
     for rows in (ROWS[:0], ROWS[:1], ROWS):
         curator = wc.Curator.open(rows, card=BOUNDED, name="members", limits=Limits(seconds=1))
-        for act in (curator.price, curator.describe, curator.advise, curator.ask):
+        for act in (curator.price, curator.describe, curator.price_for, curator.ask):
             with pytest.raises(wc.PolicyViolation) as refused:
                 act(question)
             said.add(str(refused.value))

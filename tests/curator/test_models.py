@@ -22,9 +22,7 @@ def opened(rows, **options):
 def test_advice_is_the_same_whatever_the_records_are():
     one = opened(pa.table({"x": [1.0, 2.0], "y": [0.5, 0.5]}))
     two = opened(pa.table({"x": np.linspace(0, 99, 500), "y": np.zeros(500)}))
-    found = [
-        curator.advise_model("0.05", columns=["x", "y"], records=1000) for curator in (one, two)
-    ]
+    found = [curator.advise("0.05", columns=["x", "y"], records=1000) for curator in (one, two)]
     assert found[0] == found[1]
     assert one.remaining() == two.remaining()
     assert one.remaining()["differential"] == 99
@@ -34,14 +32,14 @@ def test_advice_is_the_same_whatever_the_records_are():
 def test_the_advised_model_makes_about_that_share_of_uniform_records_outliers(metric):
     if metric == "gower":
         with pytest.raises(wc.InvalidInput, match="not counted privately"):
-            opened(pa.table({"x": [1.0], "y": [0.5]})).advise_model(
+            opened(pa.table({"x": [1.0], "y": [0.5]})).advise(
                 "0.05", columns=["x", "y"], metric=metric, records=2000
             )
         return
     draw = np.random.default_rng(5)
     rows = pa.table({"x": draw.uniform(0, 100, 2000), "y": draw.uniform(size=2000)})
     curator = opened(rows)
-    advice = curator.advise_model("0.05", columns=["x", "y"], metric=metric, records=2000)
+    advice = curator.advise("0.05", columns=["x", "y"], metric=metric, records=2000)
     counted = curator.count(
         ["x", "y"], model=advice.model, epsilon=90, raw=True, mechanism="global"
     ).answer
@@ -53,14 +51,14 @@ def test_advice_from_a_bought_profile_comes_near_the_wanted_share():
     curator = wc.Curator.open(demo.DATA, card=demo.CARD, budget="200", ledger="sqlite://")
     profile = curator.profile(epsilon="5").answer
     how = {"columns": ["age", "bmi"], "metric": "euclidean", "beta": 10}
-    model = curator.advise_model("0.02", **how, profile=profile).model
+    model = curator.advise("0.02", **how, profile=profile).model
     asked = {"model": model, "epsilon": 60, "raw": True, "mechanism": "global"}
     share = curator.count(["age", "bmi"], **asked).answer / 1500
     assert abs(share - 0.02) < 0.015
 
 
 def test_the_question_that_comes_with_the_advice_buys_a_radius_around_it():
-    advice = opened(pa.table({"x": [1.0], "y": [0.5]})).advise_model(
+    advice = opened(pa.table({"x": [1.0], "y": [0.5]})).advise(
         "0.05", columns=["x", "y"], records=1000, epsilon="1/2"
     )
     assert advice.description.price.epsilon == advice.question.epsilon
@@ -80,7 +78,7 @@ def test_the_question_that_comes_with_the_advice_buys_a_radius_around_it():
 def test_what_cannot_be_advised_is_refused(given, says):
     curator = opened(pa.table({"x": [1.0], "y": [0.5]}))
     with pytest.raises(wc.InvalidInput, match=says):
-        curator.advise_model(given.pop("contamination"), columns=["x"], **given)
+        curator.advise(given.pop("contamination"), columns=["x"], **given)
 
 
 def test_the_terminal_takes_contamination_for_the_share(tmp_path):
@@ -94,3 +92,15 @@ def test_the_terminal_takes_contamination_for_the_share(tmp_path):
     assert said[0] == said[1]
     both = CliRunner().invoke(whitecrow, [*line, "--share", "0.1", "--contamination", "0.1"])
     assert both.exit_code == 2
+
+
+def test_names_that_go_still_find_a_model_and_a_price():
+    curator = opened(pa.table({"x": [1.0], "y": [0.5]}))
+    with pytest.warns(DeprecationWarning, match="use advise") as told:
+        advice = curator.advise_model("0.05", columns=["x"], records=1000)
+    assert told[0].filename == __file__
+    assert advice.model == curator.advise("0.05", columns=["x"], records=1000).model
+    question = wc.Screen({"x": 0.5}, model=advice.model, epsilon="1")
+    with pytest.warns(DeprecationWarning, match="use price_for"):
+        price = curator.advise(question)
+    assert price.error == curator.price_for(question).error

@@ -66,7 +66,8 @@ def test_every_source_gives_the_same_records(tmp_path):
     for name, source in sources(tmp_path).items():
         found = read(source, CARD)
         assert found.size == 2, name
-        assert found.matrix(["age", "weight"]).tolist() == [[30, 70.5], [40, 200]], name
+        everything = [[30, 70.5, 0, 19723], [40, 200, 1, 19724]]
+        assert found.matrix(["age", "weight", "ward", "since"]).tolist() == everything, name
         assert found.codes("ward").tolist() == [0, 1], name
         assert found.values("since").tolist() == [19723, 19724], name
 

@@ -115,7 +115,9 @@ def places_on_the_globe_compared_raw(patch: pytest.MonkeyPatch) -> None:
     engine = type(open_engine(wc.read(table([]), card=card())))
 
     def copies(self: Any, records: Any, relation: Any, cap: int | None = None) -> Any:
-        rows = self._dataset.rows(relation.columns, np.arange(self._dataset.size))
+        rows = self._dataset.rows(
+            relation.columns, np.arange(self._dataset.count(relation.columns))
+        )
         return np.array([int((rows == one).all(axis=1).sum()) for one in records])
 
     patch.setattr(engine, "copies", copies)

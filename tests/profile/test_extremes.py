@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 
 import whitecrow as wc
-from whitecrow.curator.models import advise_model
+from whitecrow.curator.models import advised_model
 from whitecrow.histogram.columns import Numbers
 from whitecrow.histogram.table import TableProfile
 
@@ -161,6 +161,6 @@ def test_advice_on_extreme_bounds_is_given_or_refused(
     )
     for metric in ("standardised", "euclidean"):
         try:
-            assert advise_model(card, "1/100", metric=metric, records=1000).model.radius > 0
+            assert advised_model(card, "1/100", metric=metric, records=1000).model.radius > 0
         except wc.InvalidInput as refused:
             assert "radius" in str(refused)  # noqa: PT017 - refused in words, or answered

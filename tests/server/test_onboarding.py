@@ -133,7 +133,7 @@ def test_advice_over_http_is_that_of_a_curator_and_spends_nothing(
     custodian = clients("custodian")
     custodian.accept(custodian.profile(epsilon="2").answer)
     left = custodian.remaining()
-    found = custodian.advise_model("0.02", beta=10, epsilon="1/2")
+    found = custodian.advise("0.02", beta=10, epsilon="1/2")
     assert custodian.remaining() == left
     assert found.drawn_from == "profile"
     assert found.columns == ("age", "pay")
@@ -148,12 +148,12 @@ def test_an_analyst_is_advised_from_their_own_profile_alone(
 ) -> None:
     custodian, ana = clients("custodian"), clients("ana")
     custodian.accept(custodian.profile(epsilon="2").answer)
-    found = ana.advise_model("0.02", records=4000)
+    found = ana.advise("0.02", records=4000)
     assert found.drawn_from == "card"
     with pytest.raises(InvalidInput, match="about how many records"):
-        ana.advise_model("0.02")
+        ana.advise("0.02")
     ana.profile(epsilon="1")
-    assert ana.advise_model("0.02").drawn_from == "profile"
+    assert ana.advise("0.02").drawn_from == "profile"
 
 
 @pytest.mark.parametrize(

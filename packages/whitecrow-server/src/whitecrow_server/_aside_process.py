@@ -117,7 +117,7 @@ def _advice(
     curator: Curator, share: str, profile: Mapping[str, Any] | None, how: Mapping[str, Any]
 ) -> dict[str, Any]:
     bought = None if profile is None else TableProfile.from_json(profile)
-    return curator.advise_model(share, profile=bought, **how).to_json()
+    return curator.advise(share, profile=bought, **how).to_json()
 
 
 _WORK: dict[str, Callable[..., dict[str, Any]]] = {"plan": _plan, "advice": _advice}

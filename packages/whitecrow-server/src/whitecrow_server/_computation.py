@@ -233,7 +233,7 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
         progress=lambda done, total, what: tell("reading", 100 * done // max(1, total)),
     )
     most = said["records_at_most"]
-    if dataset.card.most_records is None and dataset.size > most:
+    if dataset.card.most_records is None and dataset.count(()) > most:
         raise InvalidInput(
             f"The data hold more than {most:,} records, the most that this service takes where the "
             "card gives no bound. Write 'records_at_most' on the card: a public number, with room."

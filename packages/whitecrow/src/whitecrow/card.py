@@ -254,6 +254,12 @@ class Column:
         return float(ABSENT_DAY) if self.type == "date" else ABSENT_NUMBER
 
     @property
+    def rejects(self) -> bool:
+        """Whether some value of this column leaves its record out."""
+        by_missing = self.missing == "reject"
+        return by_missing or (self.type != "text" and self.outside == "reject")
+
+    @property
     def bounded(self) -> bool:
         """Whether public bounds are known."""
         return self.lower is not None
@@ -342,7 +348,9 @@ UNITS = ("record", "user")
 _SIZES = ("size_public", "size", "records_at_most")
 _PUBLIC_EXTRAS = ("name", "sources", *_SIZES)
 _MOST_LINES = 1000
+_LISTED = 5
 _RULES = {"reading": 3}
+_LEFT_OUT = {"left out": "by the columns asked about, 1"}
 _USER_RULES = {"identity": "exact text or whole number, 1", "selection": "by value, 1"}
 """What the card does not say but decides which records there are; see data/_selection.py."""
 
@@ -527,6 +535,27 @@ class Card:
         head = ("column", "type", "values")
         return notebook(f"Card of {self.name}: one {self.unit}, {size}", rows, head=head)
 
+    def deciding(self, columns: Iterable[str]) -> tuple[str, ...]:
+        """Return the columns by which records are left out where some are asked about.
+
+        These columns alone: what a record holds elsewhere is not looked at. Under a public size all
+        columns of the card: guarantees that rest on it speak of one number of records, whatever is
+        asked.
+        """
+        return self.names if self.size_public else tuple(columns)
+
+    def left_out_words(self, columns: Iterable[str]) -> str:
+        """Say which rows are left out where these columns are asked about; nothing if none is."""
+        names = [name for name in self.deciding(columns) if self.column(name).rejects]
+        if not names:
+            return ""
+        listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
+        return (
+            f"Rows whose {listed} {'is' if len(names) == 1 else 'are'} missing, or not what the "
+            'card allows, are left out; missing = "value" and outside = "missing" on the card '
+            "would keep them for detectors."
+        )
+
     @property
     def most_records(self) -> int | None:
         """The public bound on the number of records, which is the size where that is public."""
@@ -620,14 +649,25 @@ class Card:
         """Return a digest of what the card says of records: two readings of one dataset differ.
 
         Another order of categories, another clip, another contribution bound or another rule of
-        selection makes other records of the same file; the name, the size and the sources do not.
+        selection makes other records of the same file, and so does whether the size is public; the
+        name, the size itself and the sources do not.
         """
         return self._fingerprint
 
     @cached_property
     def _fingerprint(self) -> str:
+        return self._digested({} if self.size_public else _LEFT_OUT)
+
+    def values_fingerprint(self) -> str:
+        """Return a digest of what the card says of values, whoever is left out.
+
+        For what is handed its values one by one, and reads no records.
+        """
+        return self._digested({})
+
+    def _digested(self, left_out: dict[str, str]) -> str:
         said = {key: value for key, value in self.to_json().items() if key not in _PUBLIC_EXTRAS}
-        said["rules"] = _RULES | (_USER_RULES if self.unit == "user" else {})
+        said["rules"] = _RULES | (_USER_RULES if self.unit == "user" else {}) | left_out
         written = json.dumps(said, sort_keys=True, default=str)
         return hashlib.sha256(written.encode()).hexdigest()[:32]
 

@@ -15,6 +15,7 @@ import ssl
 import threading
 import time
 import urllib.parse
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
@@ -184,14 +185,14 @@ class Client:
         written = {"questions": [_written(one) for one in questions]}
         return Plan.from_json(self._post("plan", written))
 
-    def advise_model(
+    def advise(
         self, contamination: Exactly, *, columns: Sequence[str] | None = None, **how: Any
     ) -> ModelAdvice:
         """Find a model for a wanted share of outliers, from public facts; spends nothing.
 
         Made-up records are drawn from the newest profile that this token's holder may know, or
         from the card. ``how`` is ``metric``, ``beta``, ``records`` and ``epsilon``, as of
-        :meth:`whitecrow.Curator.advise_model`.
+        :meth:`whitecrow.Curator.advise`.
         """
         from whitecrow.curator.models import ModelAdvice
 
@@ -200,6 +201,12 @@ class Client:
         if "epsilon" in body:
             body["epsilon"] = str(body["epsilon"])
         return ModelAdvice.from_json(self._post("advice", body))
+
+    def advise_model(self, contamination: Exactly, **how: Any) -> ModelAdvice:
+        """Find a model; :meth:`advise` does, and this name goes."""
+        text = "Client.advise_model goes with the next release: use advise."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return self.advise(contamination, **how)
 
     # The custodian's acts
 

@@ -571,9 +571,22 @@ def digest(question: Question, card: Card | None = None, revision: int = 0) -> s
     changed, or the records, the same words ask something else, and a stored answer does not answer
     it.
     """
-    said = question.canonical
-    if card is not None:  # the keys of an object are sorted, and this is the first of them
-        said = f'{{"card":"{reading(card.fingerprint(), revision)}",{said[1:]}'
+    if card is None:
+        return _hashed(question.canonical)
+    return _as_read(question, reading(card.fingerprint(), revision))
+
+
+def digest_of_values(question: Question, card: Card) -> str:
+    """Return the identity of a question that is handed its values and reads no records."""
+    return _as_read(question, reading(card.values_fingerprint(), 0))
+
+
+def _as_read(question: Question, read_as: str) -> str:
+    # The keys of an object are sorted, and this is the first of them.
+    return _hashed(f'{{"card":"{read_as}",{question.canonical[1:]}')
+
+
+def _hashed(said: str) -> str:
     return hashlib.sha256(said.encode("ascii")).hexdigest()
 
 

@@ -56,7 +56,7 @@ def command(
     curator = opened(given)
     how = {"metric": metric, "beta": beta, "records": records, "epsilon": epsilon}
     named = None if columns is None else [one.strip() for one in columns.split(",")]
-    found = curator.advise_model(contamination, columns=named, **how)
+    found = curator.advise(contamination, columns=named, **how)
     output.warn(found.description.warning)
     # Commands stay on one line each, so that they can be copied.
     output.show(found.to_json(), "\n".join(_lines(found, data, card)), raw=True)

@@ -110,7 +110,7 @@ class Advice:
         }
 
 
-def advise(
+def price_for(
     question: Question, card: Card, *, error: float | None = None, public: dict[str, Any]
 ) -> Advice:
     """Find the smallest price for a wanted error, or the error at the question's own price.
@@ -120,7 +120,7 @@ def advise(
     if error is None:
         return _advice(question, card, public)
     if isinstance(error, bool) or not isinstance(error, int | float) or not error > 0:
-        raise invalid("advise", "error", "a number above 0", error)
+        raise invalid("price_for", "error", "a number above 0", error)
 
     def good(step: int) -> bool:
         return _advice(_at(question, _price(step)), card, public).error <= error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from whitecrow import asks
 from whitecrow.card import Card
-from whitecrow.curator.advice import Advice, advise
+from whitecrow.curator.advice import Advice, price_for
 from whitecrow.curator.drafts import Accepted, accept_draft, drafts
 from whitecrow.curator.execution import Answer, Elsewhere, Execution, InProcess, behind
 from whitecrow.curator.opening import LedgerUsers, Opened, Opening, custodian_file, opened
@@ -55,6 +55,7 @@ from whitecrow.question import (
     Wording,
     coin_warning,
     digest,
+    digest_of_values,
     error_words,
     released,
 )
@@ -299,7 +300,7 @@ class Curator:
         allowed = list(orders.values())
         return self._ledger.quote(self.name, allowed).plan(allowed).refusing(refused, list(orders))
 
-    def advise(self, question: Question, *, error: float | None = None, **public: Any) -> Advice:
+    def price_for(self, question: Question, *, error: float | None = None, **public: Any) -> Advice:
         """Say which price a wanted error has, or which error the question's price buys.
 
         Parameters
@@ -312,23 +313,31 @@ class Curator:
             Guesses for the question's ``describe``, such as ``typical_neighbours=3``.
         """
         self._check(question)
-        return advise(question, self.card, error=error, public=public)
+        return price_for(question, self.card, error=error, public=public)
 
-    def advise_model(
+    def advise(
         self, contamination: Exactly, *, columns: Sequence[str] | None = None, **how: Any
     ) -> ModelAdvice:
         """Find a model for a wanted share of outliers, from public facts; spends nothing.
 
         It comes with a priced question, :class:`whitecrow.Tune`, that has the radius chosen by the
-        data. ``how`` is that of :func:`whitecrow.curator.models.advise_model`: ``metric``,
+        data. ``how`` is that of :func:`whitecrow.curator.models.advised_model`: ``metric``,
         ``beta``, ``records``, ``epsilon``, ``profile`` (by default the newest of the account).
         """
-        from whitecrow.curator.models import advise_model
+        if isinstance(contamination, Question):
+            _deprecated("Curator.advise of a question goes with the next release: use price_for.")
+            return self.price_for(contamination, **how)  # type: ignore[return-value]
+        from whitecrow.curator.models import advised_model
 
         if "profile" not in how:
             bought = drafts(self._ledger, self.name, limit=1)
             how["profile"] = bought[0].profile if bought else None
-        return advise_model(self.card, contamination, columns=columns, **how)
+        return advised_model(self.card, contamination, columns=columns, **how)
+
+    def advise_model(self, contamination: Exactly, **how: Any) -> ModelAdvice:
+        """Find a model; :meth:`advise` does, and this name goes."""
+        _deprecated("Curator.advise_model goes with the next release: use advise.")
+        return self.advise(contamination, **how)
 
     def dummy(self, question: Question, *, size: int | None = None, run: int = 0) -> Release:
         """Answer a question about made-up records: free, to develop code against.
@@ -461,7 +470,7 @@ class Curator:
 
         if question.retired:
             raise InvalidInput(question.retired)
-        name = f"publication {digest(question, self.card)}"
+        name = f"publication {digest_of_values(question, self.card)}"
         key = hashlib.sha256(name.encode()).hexdigest()
         request = replace(self.inquire(question, analyst=analyst).request, digest=key)
         outcome, _ = self._reserve(request)
@@ -715,7 +724,8 @@ def _declared(settings: Opening) -> Opening:
     if former:
         _deprecated(
             "most_seconds and most_bytes go with the next release: open with "
-            "limits=Limits(seconds=..., bytes=...)."
+            "limits=Limits(seconds=..., bytes=...).",
+            level=4,
         )
         given["limits"] = Limits(**former)
     return cast(Opening, given)
@@ -724,5 +734,5 @@ def _declared(settings: Opening) -> Opening:
 _LENT = ("seconds", "bytes")
 
 
-def _deprecated(text: str) -> None:
-    warnings.warn(text, DeprecationWarning, stacklevel=4)
+def _deprecated(text: str, level: int = 3) -> None:
+    warnings.warn(text, DeprecationWarning, stacklevel=level)

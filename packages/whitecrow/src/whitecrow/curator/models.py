@@ -100,7 +100,7 @@ def _tune() -> type[Tune]:
     return Tune
 
 
-def advise_model(
+def advised_model(
     card: Card,
     contamination: Exactly,
     *,
@@ -130,9 +130,9 @@ def advise_model(
     epsilon : exact number
         The price of the question that has the radius chosen by the data.
     """
-    share = exact(contamination, owner="advise_model", parameter="contamination")
+    share = exact(contamination, owner="advise", parameter="contamination")
     if share >= Fraction(1, 2):
-        raise invalid("advise_model", "contamination", "below 1/2", contamination)
+        raise invalid("advise", "contamination", "below 1/2", contamination)
     number = records or (profile.records if profile is not None else card.most_records)
     if number is None or number < 1:
         raise InvalidInput(

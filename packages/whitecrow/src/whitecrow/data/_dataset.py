@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Card
+from whitecrow.data.columns import recovered
 from whitecrow.data.keys import Key
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy import Facts
@@ -48,9 +49,9 @@ class Dataset:
     rejections : Rejections, optional
         What was left out at load.
     left_out : mapping of str to array, optional
-        What the records that the card leaves out hold, as far as it can be read: float64 with NaN
-        where a value is missing (days for dates), objects with None for categories and text. Only
-        what describes a table looks at them.
+        What the records hold that pass the card by some columns only, as far as it can be read:
+        float64 with NaN where a value is missing (days for dates), objects with None for categories
+        and text. They count where no column is asked about by which they do not pass.
     origin : str
         Where the records came from, in words (a path); shown to the custodian only.
     """
@@ -73,6 +74,7 @@ class Dataset:
         self.rejections = rejections or Rejections(self._size, self._size, {})
         self.left_out = dict(left_out or {})
         self.origin = origin
+        self._latest: tuple[tuple[str, ...], npt.NDArray[np.float64]] | None = None
 
     def __repr__(self) -> str:
         return f"<Dataset {self.card.name!r}: {len(self.card.columns)} columns, records withheld>"
@@ -82,15 +84,42 @@ class Dataset:
 
     @property
     def size(self) -> int:
-        """The number of records. A fact, unless the card says that it is public."""
+        """The number of records that pass the card by all columns. A fact, unless it is public."""
         return self._size
 
     @property
     def size_at_most(self) -> float:
-        return self._size
+        return self.count(())
+
+    def count(self, columns: Sequence[str]) -> int:
+        """Return how many records there are where these columns are asked about: a fact."""
+        return self._size + len(self._also(columns))
+
+    def _also(self, columns: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Return columns of the records that pass by these, and not by all columns of the card."""
+        named = tuple(columns)
+        # Read and written once each: questions about other columns run in other threads.
+        latest = self._latest
+        if latest is None or latest[0] != named:
+            self._latest = latest = named, self._recovered(named)
+        return latest[1]
+
+    def _recovered(self, columns: tuple[str, ...]) -> npt.NDArray[np.float64]:
+        if not self.left_out:
+            return np.empty((0, len(columns)))
+        passing = np.ones(len(self.left_out[self.card.names[0]]), dtype=bool)
+        for name in self.card.deciding(columns):
+            passing &= recovered(self.left_out[name], self.card.column(name))[1]
+        found = np.empty((int(passing.sum()), len(columns)))
+        for place, name in enumerate(columns):
+            found[:, place] = recovered(self.left_out[name][passing], self.card.column(name))[0]
+        return found
 
     def values(self, column: str) -> npt.NDArray[Any]:
-        """Return one column as stored (codes for categories, day numbers for dates)."""
+        """Return one column as stored (codes for categories, day numbers for dates).
+
+        Of the records that pass the card by all columns.
+        """
         self.card.column(column)
         return self._columns[column]
 
@@ -117,10 +146,16 @@ class Dataset:
         return codes
 
     def rows(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return some rows of the named columns, never a copy of the whole data."""
+        """Return some rows of :meth:`matrix`, never a copy of the whole data."""
         found = np.empty((len(rows), len(columns)), dtype=np.float64)
+        whole = rows < self._size
+        if whole.all():  # without a copy of the numbers of the rows
+            for place, name in enumerate(columns):
+                found[:, place] = self._columns[name][rows]
+            return found
         for place, name in enumerate(columns):
-            found[:, place] = self._columns[name][rows]
+            found[whole, place] = self._columns[name][rows[whole]]
+        found[~whole] = self._also(columns)[rows[~whole] - self._size]
         return found
 
     def tally(
@@ -130,16 +165,27 @@ class Dataset:
 
         Records in memory are groups of one.
         """
-        groups = tuple(key.of(self.values(key.column)) for key in keys)
-        return groups, np.ones(self._size, dtype=np.int64)
+        also = self._also([key.column for key in keys])
+        groups = tuple(
+            key.of(np.concatenate([values, also[:, place].astype(values.dtype)]))
+            for place, key in enumerate(keys)
+            for values in [self.values(key.column)]
+        )
+        return groups, np.ones(self._size + len(also), dtype=np.int64)
 
     def matrix(self, columns: Sequence[str]) -> npt.NDArray[np.float64]:
-        """Return the named columns side by side, row-major, as float64."""
-        found = np.empty((self._size, len(columns)), dtype=np.float64)
-        for place, name in enumerate(columns):
+        """Return the named columns side by side, row-major, as float64.
+
+        Of the records that pass the card by these columns; see :meth:`Card.deciding`.
+        """
+        for name in columns:
             if self.card.column(name).type == "text":
                 raise InvalidInput(f"The column {name!r} is text; distances need numbers.")
-            found[:, place] = self._columns[name]
+        also = self._also(columns)
+        found = np.empty((self._size + len(also), len(columns)), dtype=np.float64)
+        for place, name in enumerate(columns):
+            found[: self._size, place] = self._columns[name]
+        found[self._size :] = also
         return found
 
     def close(self) -> None:
@@ -160,11 +206,17 @@ class Records(Protocol):
 
     @property
     def size(self) -> int:
-        """The number of records. A fact, unless the card says that it is public."""
+        """The number of records that pass the card by all columns. A fact, unless it is public."""
 
     @property
     def size_at_most(self) -> float:
-        """A bound on the size that is known without reading records; infinity if there is none."""
+        """A bound on every count that is known without reading records; or infinity."""
+
+    def count(self, columns: Sequence[str]) -> int:
+        """Return how many records there are where these columns are asked about: a fact.
+
+        A record counts if it passes the card by these columns, whatever it holds elsewhere.
+        """
 
     def tally(
         self, keys: Sequence[Key]

@@ -42,6 +42,8 @@ class Decoded:
         Which records pass the card.
     whole : bool
         Whether all of them do.
+    passes : dict of str to bool array
+        Which records pass by each column alone.
     wrong, mended : list of (str, bool array)
         By reason, which records are to be left out, and which values were filled or moved.
     ids : Arrow array of text or None
@@ -53,6 +55,7 @@ class Decoded:
         self.size: int = batch.num_rows
         self.keep = np.ones(self.size, dtype=bool)
         self.columns: dict[str, npt.NDArray[Any]] = {}
+        self.passes: dict[str, npt.NDArray[np.bool_]] = {}
         self.wrong: list[tuple[str, npt.NDArray[np.bool_]]] = []
         self.mended: list[tuple[str, npt.NDArray[np.bool_]]] = []
         self.ids: Any = None
@@ -65,8 +68,8 @@ class Decoded:
                 self.ids = exact_ids(array, column)
                 bad["names nobody"] = self.ids.is_null().to_numpy(zero_copy_only=False)
             self.wrong += [(f"{column.name}: {reason}", mask) for reason, mask in bad.items()]
-            for mask in bad.values():
-                self.keep &= ~mask
+            self.passes[column.name] = ~np.logical_or.reduce(list(bad.values()))
+            self.keep &= self.passes[column.name]
             self.columns[column.name] = values
         self.whole = bool(self.keep.all())
 
@@ -87,10 +90,12 @@ class Decoded:
         place = self.card.names.index(name)
         return as_read(self._arrays[place].take(rows), self.card.columns[place])
 
-    def matrix(self, columns: Sequence[str]) -> Matrix:
-        found = np.empty((self.size if self.whole else int(self.keep.sum()), len(columns)))
+    def matrix(self, columns: Sequence[str], checked: Sequence[str]) -> Matrix:
+        passing = [self.passes[name] for name in checked]
+        rows = slice(None) if self.whole or not passing else np.logical_and.reduce(passing)
+        found = np.empty((self.size, len(columns)))[rows]
         for place, name in enumerate(columns):
-            found[:, place] = self.kept(name)
+            found[:, place] = self.columns[name][rows]
         return found
 
     def every_matrix(self, columns: Sequence[str]) -> Matrix:

@@ -6,9 +6,10 @@ a person, or took two people for one, the account would charge once for what was
 * **Identity is exact.** Two records are one person's when their ids are the same text or the same
   whole number. An id is never a double, and never filled, clipped or rounded.
 * **Selection is by value.** Of a person with more records than the card allows, those are kept that
-  come first when the checked values are compared, column by column in the card's order: a function
-  of the set of that person's records. Text columns are compared last: most questions cannot ask
-  about them, so records that differ there only are alike to those.
+  pass the card in all columns, and that come first when the checked values are compared, column by
+  column in the card's order: a function of the set of that person's records, whatever is asked.
+  Text columns are compared last: most questions cannot ask about them, so records that differ there
+  only are alike to those.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def selected(
 def also_selected(
     card: Card, kept: Any, ids: Any, columns: Mapping[str, npt.NDArray[Any]]
 ) -> npt.NDArray[np.bool_]:
-    """Return which records that the card leaves out still count where a table is described.
+    """Return which records that pass by some columns only may count.
 
     A person's records that pass the card and were selected (whose they are: ``kept``) come first;
     others fill what room is left to that person, by their values as they were read.

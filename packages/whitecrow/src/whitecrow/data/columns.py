@@ -7,7 +7,6 @@ depends on the others. What each type means is said in :mod:`whitecrow.data._val
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ __all__ = [
     "decoded",
     "decoded_type",
     "dtype",
+    "recovered",
 ]
 
 _MISSING, _OUTSIDE, _CATEGORY = (
@@ -134,11 +134,49 @@ def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
     if column.type == "category":
         values = np.array(_written(array, column).to_pylist(), dtype=object)
         return _mend_missing(values, values == np.array(None), column, {})[0]
-    kept = column if column.absent is None else replace(column, missing="reject")
-    values, bad = convert(array, kept)
+    values, bad = convert(array, column)
     if column.type == "text":
         return values
-    return np.where(bad[_MISSING], np.nan, values)
+    missing = bad[_MISSING] if column.absent is None else values == column.absent
+    return np.where(missing, np.nan, values)
+
+
+def recovered(
+    values: npt.NDArray[Any], column: Column
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Return what :func:`convert` makes of values that :func:`as_read` returned, and which pass.
+
+    Of texts nothing is compared: their places hold 0.
+    """
+    if column.type == "text":
+        return np.zeros(len(values)), values != np.array(None)
+    if column.type == "category":
+        return _recovered_category(values, column)
+    passes = np.isfinite(values)
+    if column.bounded:
+        passes &= (values >= column.lower) & (values <= column.upper)
+    if column.absent is not None:
+        missing = np.isnan(values)
+        values, passes = np.where(missing, column.absent, values), passes | missing
+    return values, passes
+
+
+def _recovered_category(
+    values: npt.NDArray[Any], column: Column
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    import pyarrow
+    from pyarrow import compute
+
+    assert column.categories is not None
+    missing = -1.0 if column.absent is None else column.absent
+    if column.missing == "fill":
+        missing = float(column.categories.index(str(column.fill)))
+    listed = pyarrow.array(column.categories, pyarrow.string())
+    places = compute.index_in(pyarrow.array(values, pyarrow.string()), value_set=listed)
+    codes = places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.float64)
+    unread = codes < 0 if column.outside == "missing" else values == np.array(None)
+    codes = np.where(unread, missing, codes)
+    return codes, codes >= 0
 
 
 def _mend_missing(

@@ -35,11 +35,11 @@ def intake_words(intake: Intake) -> str:
     Examples
     --------
     >>> intake_words({"read": 9, "kept": 7, "left_out": {"age: missing": 2}, "mended": {}})
-    '9 rows read, 7 kept, 2 left out (age: missing 2), 0 values mended'
+    '9 rows read, 7 complete, 2 in part or not at all (age: missing 2), 0 values mended'
     """
     left = intake["read"] - intake["kept"]
     return (
-        f"{intake['read']:,} rows read, {intake['kept']:,} kept, {left:,} left out"
+        f"{intake['read']:,} rows read, {intake['kept']:,} complete, {left:,} in part or not at all"
         f"{_listed(intake['left_out'])}, {sum(intake['mended'].values()):,} values mended"
         f"{_listed(intake['mended'])}"
     )

@@ -92,10 +92,10 @@ def _loaded(opened: Opened, card: Card, progress: Progress | None) -> Dataset:
     # Now that no batch is held, what Arrow keeps for the next ones goes back to the system.
     pyarrow.default_memory_pool().release_unused()
     columns, left = loader.take()
-    size = len(next(iter(columns.values())))
-    card.check_size(size)
-    rejections = loader.rejections(size)
-    return Dataset(card, columns, rejections=rejections, left_out=left, origin=opened.name)
+    rejections = loader.rejections(len(next(iter(columns.values()))))
+    dataset = Dataset(card, columns, rejections=rejections, left_out=left, origin=opened.name)
+    card.check_size(dataset.count(()))
+    return dataset
 
 
 def stored_batches(opened: Opened, loader: Loader, progress: Progress | None) -> Iterator[Any]:

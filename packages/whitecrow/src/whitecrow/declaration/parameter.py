@@ -477,6 +477,19 @@ class RecordList(Parameter[tuple[Mapping[str, Value], ...], Sequence[Mapping[str
         return json.dumps(written, ensure_ascii=False)
 
 
+def as_mapping(record: Any) -> Any:
+    """Return one row of pandas, or a frame of one row, as a mapping; all else as it is."""
+    if isinstance(record, Mapping | str | bytes | Sequence):
+        return record
+    if hasattr(record, "to_dict") and getattr(record, "ndim", 2) == 1:
+        return dict(record.to_dict())
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(record, eager_only=True, pass_through=True)
+    one_row = isinstance(frame, nw.DataFrame) and len(frame) == 1
+    return frame.rows(named=True)[0] if one_row else record
+
+
 def canonical(record: object, *, owner: str, parameter: str = "record") -> dict[str, Value]:
     """Return a record with plain values, in the order in which they are given.
 
@@ -485,8 +498,10 @@ def canonical(record: object, *, owner: str, parameter: str = "record") -> dict[
     >>> canonical({"bmi": 24.0, "seen": datetime.date(2024, 1, 31)}, owner="Identify")
     {'bmi': 24, 'seen': '2024-01-31'}
     """
+    record = as_mapping(record)
     if not isinstance(record, Mapping) or not record:
-        raise invalid(owner, parameter, "a mapping of at least one column to its value", record)
+        must = "a mapping of at least one column to its value, or one row of a frame"
+        raise invalid(owner, parameter, must, record)
     for name in record:
         if not isinstance(name, str):
             raise invalid(owner, parameter, "a mapping whose keys are column names", name)

@@ -351,8 +351,8 @@ class Detector:
     def explain(self, record: Any, *, top: int = 3, picture: str | Path | None = None) -> str:
         """Say in words why a record is strange: its columns that add most, and what is usual.
 
-        The record is a mapping, or a row of pandas (a Series). With ``picture`` what each column
-        adds is drawn into that file, too.
+        The record is a mapping, a row of pandas (a Series), or a frame of one row. With ``picture``
+        what each column adds is drawn into that file, too.
         """
         record = one_record(record)
         if picture is not None:
@@ -376,6 +376,8 @@ class Detector:
             where = "too few records" if one.score is None else f"scores above {one.score:.3f}"
             about = "" if one.rough is None else f"; very roughly, scores above {one.rough:.3f}"
             lines.append(f"False alarms {one.rate!s}: {where}{about}.")
+        if left_out := self.card.left_out_words(self.columns):
+            lines.append(left_out)
         return [*lines, *self.notes]
 
     def rows(self) -> list[list[str]]:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from whitecrow.card import Card, Column
 from whitecrow.data.columns import check_schema, convert, decoded
 from whitecrow.data.sources import open_source
+from whitecrow.declaration.parameter import as_mapping
 from whitecrow.errors import InvalidInput
 
 Matrix = npt.NDArray[np.float64]
@@ -80,6 +81,8 @@ def _refuse_row() -> None:
 def _framed(data: object, card: Card) -> Any:
     import pyarrow
 
+    if getattr(data, "ndim", 2) == 1:  # a row of pandas
+        data = as_mapping(data)
     if isinstance(data, Mapping) and not any(
         isinstance(value, list | tuple | np.ndarray) for value in data.values()
     ):
@@ -105,19 +108,21 @@ def _framed(data: object, card: Card) -> Any:
 
 
 def one_record(record: Any) -> Mapping[str, Any]:
-    """Return a record as a mapping: one itself, or a row of pandas."""
-    if isinstance(record, Mapping):
-        return record
-    if hasattr(record, "to_dict") and getattr(record, "ndim", 1) == 1:
-        return dict(record.to_dict())
+    """Return a record as a mapping: one itself, a row of pandas, or a frame of one row."""
+    found = as_mapping(record)
+    if isinstance(found, Mapping):
+        return found
     raise InvalidInput(
-        f"A record is a mapping of columns to values, or a row of pandas. "
+        "A record is a mapping of columns to values, a row of pandas, or a frame of one row. "
         f"Got {type(record).__name__} instead."
     )
 
 
-def like(data: Any, table: Any) -> Any:
-    """Return a table as the kind of frame that the data are; Arrow where they are none."""
+def like(data: Any, table: Any, rows: Sequence[int] | None = None) -> Any:
+    """Return a table as the kind of frame that the data are; Arrow where they are none.
+
+    It has the index of pandas; that of some ``rows`` where it is about these only.
+    """
     import narwhals.stable.v2 as nw
     import pyarrow
 
@@ -126,5 +131,5 @@ def like(data: Any, table: Any) -> Any:
         return table
     found = nw.from_arrow(table, backend=frame.implementation).to_native()
     if frame.implementation.is_pandas():
-        found.index = data.index
+        found.index = data.index if rows is None else data.index[list(rows)]
     return found

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from whitecrow.detector.records import like
 
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
 
 _REASONS = 3
+_TABLE = [("row", "int64"), ("score", "float64"), ("outlier", "bool"), ("why", "string")]
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,9 @@ class Strangest:
         How many scores are above it.
     rows : tuple of Strange
         The strangest first.
+    table : frame
+        The same: ``row``, ``score``, ``outlier``, ``why``; of the kind of frame that the records
+        were (pandas' with their index), else of Arrow.
     """
 
     records: int
@@ -61,6 +67,7 @@ class Strangest:
     limit: float | None
     outliers: int
     rows: tuple[Strange, ...]
+    table: Any = field(repr=False, compare=False)
 
     def __str__(self) -> str:
         lines = [self._heading()]
@@ -93,6 +100,8 @@ class Strangest:
 
 def strangest(detector: Detector, data: Any, top: int) -> Strangest:
     """Score records batch by batch and keep the strangest."""
+    import pyarrow
+
     limit = next((one.score for one in detector.thresholds if one.score is not None), None)
     records = unscored = outliers = 0
     kept: list[tuple[float, int, Any]] = []
@@ -110,7 +119,12 @@ def strangest(detector: Detector, data: Any, top: int) -> Strangest:
         Strange(row + 1, score, limit is not None and score > limit, _reasons(detector, added))
         for score, row, added in kept
     )
-    return Strangest(records, unscored, limit, outliers, rows)
+    table = pyarrow.table(
+        {name: [getattr(one, name) for one in rows] for name in ("row", "score", "outlier", "why")},
+        schema=pyarrow.schema(_TABLE),
+    )
+    framed = like(data, table, [one.row - 1 for one in rows])
+    return Strangest(records, unscored, limit, outliers, rows, framed)
 
 
 def _reasons(detector: Detector, added: Any) -> tuple[tuple[str, float], ...]:

@@ -95,14 +95,12 @@ def counted_by(
     batch: int = _BATCH,
     alone: bool = False,
 ) -> Counts:
-    """Count the records that pass the card by some columns, here or where they are."""
+    """Count the records that pass the card by these columns, here or where they are."""
     if isinstance(dataset, RemoteDataset):
         return _counted_there(counting, dataset, dataset.records(names))
     assert isinstance(dataset, Dataset)
-    places = (
-        np.arange(first, min(first + batch, dataset.size))
-        for first in range(0, dataset.size, batch)
-    )
+    size = dataset.count(names)
+    places = (np.arange(first, min(first + batch, size)) for first in range(0, size, batch))
     return _added_up(counting, (dataset.rows(names, each) for each in places), alone=alone)
 
 

@@ -445,6 +445,10 @@ def described(question: Learn, card: Card, records: int | None) -> tuple[str, di
         f"A detector over {len(names)} columns: noisy counts of all records in a few hundred "
         "public tables. It scores any number of records at no further price.",
     ]
+    if unseen := [column.name for column in card.columns if column.name not in names]:
+        words.append(f"Not looked at: {', '.join(unseen[:5])}{', ...' if len(unseen) > 5 else ''}.")
+    if left_out := card.left_out_words(names):
+        words.append(left_out)
     size = records or card.size
     figures: dict[str, JSON] = {}
     if size:

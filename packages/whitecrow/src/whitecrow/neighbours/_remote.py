@@ -85,9 +85,10 @@ class RemoteEngine:
 
         Records elsewhere have no order: those below the cap come first.
         """
-        limit = checked_cap(cap, self._dataset.size, "degrees")
+        size = self._dataset.count(neighbour_relation.columns)
+        limit = checked_cap(cap, size, "degrees")
         found = self.sparse(neighbour_relation, max(1, limit))[1]
-        return np.concatenate([found, np.full(self._dataset.size - len(found), limit, np.int64)])
+        return np.concatenate([found, np.full(size - len(found), limit, np.int64)])
 
     def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
         checked_cap(cap, 1, "sparse")
@@ -97,7 +98,7 @@ class RemoteEngine:
 
     def _few(self, asked: Matrix, columns: tuple[str, ...], form: Form, cap: int | None) -> Counts:
         """Count for a batch of records, where the records are."""
-        limit = checked_cap(cap, self._dataset.size, "engine")
+        limit = checked_cap(cap, self._about(columns), "engine")
         if limit == 0 or len(asked) == 0:
             return np.zeros(len(asked), np.int64)
         everything = self._dataset.records(columns)
@@ -110,14 +111,15 @@ class RemoteEngine:
         bounds, form = self._bounds, neighbour_relation.form()
         if not form.plain or not len(sample):  # cells are of values as they are
             return None
-        size = self._about()
+        size = self._about(neighbour_relation.columns)
         lattice = cells.lay_out(sample, form, size, min(bounds.cells, max(1024, size // 4)))
         histogram = None if lattice is None else self._histogram(neighbour_relation, lattice)
         if lattice is None or histogram is None or len(histogram) > 4 * bounds.cells:
             return None
-        self._dataset.remember_size(int(histogram[:, 1].sum()))
+        counted = int(histogram[:, 1].sum())
+        self._dataset.remember_count(neighbour_relation.columns, counted)
         judged = lattice.judged(histogram[:, 0].copy(), histogram[:, 1].copy(), cap)
-        if judged.asked > max(self._dataset.size // 8, bounds.asked):
+        if judged.asked > max(counted // 8, bounds.asked):
             return None
         found = [
             self._by_turn(neighbour_relation, lattice, turn, cap)
@@ -168,7 +170,7 @@ class RemoteEngine:
         self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
     ) -> tuple[Matrix, Counts]:
         """Certify records by pivots; count the others where the records are, share by share."""
-        size, width = self._about(), len(neighbour_relation.columns)
+        size, width = self._about(neighbour_relation.columns), len(neighbour_relation.columns)
         form = neighbour_relation.form()
         everything = self._dataset.records(neighbour_relation.columns)
         chosen = pivots.choose(form.placed(sample), form, size, cap)
@@ -238,10 +240,10 @@ class RemoteEngine:
             np.add.at(counts, places[:, 0], places[:, 1])
         return np.minimum(counts, cap)
 
-    def _about(self) -> int:
-        """Return the number of records, or of rows that are stored if that is known unread."""
+    def _about(self, columns: tuple[str, ...]) -> int:
+        """Return the number of records, or a bound on it if one is known unread."""
         most = self._dataset.size_at_most
-        return self._dataset.size if math.isinf(most) else int(most)
+        return self._dataset.count(columns) if math.isinf(most) else int(most)
 
     def _sample(self, neighbour_relation: NeighbourRelation) -> Matrix:
         """Return some records. They decide how the work is split, and never the counts."""
@@ -251,11 +253,12 @@ class RemoteEngine:
         if near is not None and len(near):
             return near
         # One reading finds the size too, where something like it is known before.
-        part = min(1.0, self._bounds.sample / max(1, self._about()))
+        part = min(1.0, self._bounds.sample / max(1, self._about(neighbour_relation.columns)))
         parts = self._warehouse.work(everything, Sampled(part), Yields(width + 1))
         drawn = np.concatenate([np.empty((0, width + 1)), *parts])
         numbers = drawn[:, -1] == 1.0
-        self._dataset.remember_size(int(drawn[numbers, 0].sum()))
+        counted = int(drawn[numbers, 0].sum())
+        self._dataset.remember_count(neighbour_relation.columns, counted)
         sample = drawn[~numbers, :-1]
         return sample[np.random.default_rng(len(sample)).permutation(len(sample))]
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from whitecrow.data import Card
 from whitecrow.data.asked import read_asked
+from whitecrow.declaration.parameter import as_mapping
 from whitecrow.errors import InvalidInput, NotAllowed
 from whitecrow.question import Progress, Release
 from whitecrow.screening.question import MOST_AT_ONCE, Screening
@@ -81,9 +82,10 @@ class OpenScreening:
 
         A record that was asked about before gets the same answer.
         """
-        names = set(self._names())
-        compared = {name: value for name, value in record.items() if name in names}
-        return self._open.ask(self.question.of(compared or record), **self._how)
+        names, given = set(self._names()), as_mapping(record)
+        if isinstance(given, Mapping):
+            given = {name: value for name, value in given.items() if name in names} or given
+        return self._open.ask(self.question.of(given), **self._how)
 
     def ask_all(
         self, records: object, *, progress: Progress | None = None

@@ -45,4 +45,5 @@ def gather(
         relation = question.model(index).neighbour_relation(question.subspace(card), card)
         return outlier_facts(dataset, engine, relation, question.beta, noise)
 
-    return TuneFacts(dataset.size, method, question.eta(card), count)
+    size = dataset.count(question.subspace(card))
+    return TuneFacts(size, method, question.eta(card), count)

@@ -125,7 +125,7 @@ class DiskWarehouse:
 
     @property
     def rows_stored(self) -> int:
-        return self.size
+        return sum(block.size for block in self._blocks)
 
     def work(self, asked: Asked, work: Work, yields: Yields) -> Iterator[Matrix]:
         yield from work(asked.of(map(self._read, self._blocks)))
@@ -139,9 +139,8 @@ class DiskWarehouse:
     def peek(self, asked: Asked, number: int) -> Matrix | None:
         """Return some records of some blocks. A sample decides how work is split, never a count."""
         source = np.random.default_rng()
-        kept = [block for block in self._blocks if block.kept]
-        chosen = source.permutation(len(kept))[:_PEEKED]
-        values = list(asked.of(self._read(kept[place]) for place in chosen))
+        chosen = source.permutation(len(self._blocks))[:_PEEKED]
+        values = list(asked.of(self._read(self._blocks[place]) for place in chosen))
         if not values:
             return None
         together = np.concatenate(values)

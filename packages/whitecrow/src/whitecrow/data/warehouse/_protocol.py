@@ -25,8 +25,8 @@ BATCH = 131_072
 class Rows(Protocol):
     """Some records as canonical columns: just decoded, or stored and read again."""
 
-    def matrix(self, columns: tuple[str, ...]) -> Matrix:
-        """Return columns of the records that pass the card, side by side."""
+    def matrix(self, columns: tuple[str, ...], checked: tuple[str, ...]) -> Matrix:
+        """Return columns, side by side, of the records that pass the card by those checked."""
 
     def every_matrix(self, columns: tuple[str, ...]) -> Matrix:
         """Return columns of numbers or dates of all records; NaN is a missing value."""
@@ -40,7 +40,8 @@ class Asked:
     """Which columns of which records a work is to be given."""
 
     columns: tuple[str, ...]  # the columns, as doubles
-    every: bool = False  # whether records that the card leaves out are wanted too
+    checked: tuple[str, ...] = ()  # the columns by which the card leaves records out
+    every: bool = False  # whether columns are wanted as they were read, NaN where missing
     # Takes rows, returns a whole number for each: rows of one number are worked on together, and
     # those of a negative one are not needed. For warehouses that move records between workers.
     groups: Callable[[Matrix], npt.NDArray[np.int64]] | None = None
@@ -48,7 +49,11 @@ class Asked:
     def of(self, rows: Iterable[Rows]) -> Iterator[Matrix]:
         """Yield what is asked, of some records after others; nothing where there is none."""
         for some in rows:
-            values = some.every_matrix(self.columns) if self.every else some.matrix(self.columns)
+            values = (
+                some.every_matrix(self.columns)
+                if self.every
+                else some.matrix(self.columns, self.checked)
+            )
             if len(values):
                 yield values
 

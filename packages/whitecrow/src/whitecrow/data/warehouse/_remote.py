@@ -29,8 +29,9 @@ _TALLIED = 1 << 18
 class RemoteDataset:
     """Private records in a warehouse, beside their public card.
 
-    It has the methods of :class:`whitecrow.data.Dataset` that need no copy of the records. Where
-    rows come from no file and were not seen by this process, ``mark`` returns what they are
+    It has the methods of :class:`whitecrow.data.Dataset` that need no copy of the records. ``size``
+    is how many pass the card by all columns, and ``every`` how many there are, where that is known.
+    Where rows come from no file and were not seen by this process, ``mark`` returns what they are
     recognised by.
     """
 
@@ -40,17 +41,19 @@ class RemoteDataset:
         warehouse: Warehouse,
         *,
         size: int | None = None,
+        every: int | None = None,
         rejections: Rejections | None = None,
         mark: Callable[[], str] | None = None,
     ) -> None:
         self.card = card
         self.warehouse = warehouse
         self.origin = warehouse.name
-        self._size = size
+        known = {frozenset(card.names): size, frozenset[str](): every}
+        self._counts = {names: count for names, count in known.items() if count is not None}
         self._rejections = rejections
         self._mark = mark
         if card.most_records is not None:
-            card.check_size(self.size)
+            card.check_size(self.count(()))
 
     def __repr__(self) -> str:
         return f"<RemoteDataset {self.card.name!r}: {len(self.card.columns)} columns, elsewhere>"
@@ -60,20 +63,28 @@ class RemoteDataset:
 
     @property
     def size(self) -> int:
-        """The number of records that pass the card. A fact, unless the card says it is public."""
-        if self._size is None:
-            self._size = self._counted(Asked(()))
-        return self._size
+        """The number of records that pass the card by all columns. A fact, unless it is public."""
+        return self.count(self.card.names)
 
-    def remember_size(self, size: int) -> None:
-        """Take note of the size that another reading of all records has found."""
-        self._size = size
+    def count(self, columns: Sequence[str]) -> int:
+        """Return how many records there are where these columns are asked about: a fact."""
+        checked = self.card.deciding(columns)
+        known = self._counts.get(frozenset(checked))
+        if known is None:
+            known = self._counted(Asked((), checked))
+            self.remember_count(columns, known)
+        return known
+
+    def remember_count(self, columns: Sequence[str], records: int) -> None:
+        """Take note of how many records a reading of all of them has found."""
+        self._counts[frozenset(self.card.deciding(columns))] = records
 
     @property
     def size_at_most(self) -> float:
-        """A bound on the size that needs no reading: the rows that are stored, or infinity."""
-        if self._size is not None:
-            return self._size
+        """A bound on every count that needs no reading: the rows that are stored, or infinity."""
+        known = self._counts.get(frozenset(self.card.deciding(())))
+        if known is not None:
+            return known
         stored = self.warehouse.rows_stored
         return math.inf if stored is None else stored
 
@@ -88,11 +99,11 @@ class RemoteDataset:
         return self._rejections
 
     def records(self, columns: Sequence[str]) -> Asked:
-        """Ask for columns of the records that pass the card, as doubles."""
+        """Ask for columns of the records that pass the card by them, as doubles."""
         for name in columns:
             if self.card.column(name).type == "text":
                 raise InvalidInput(f"The column {name!r} is text; distances need numbers.")
-        return Asked(tuple(columns))
+        return Asked(tuple(columns), self.card.deciding(columns))
 
     def every_record(self, columns: Sequence[str]) -> Asked:
         """Ask for columns of numbers or days of all records, NaN where missing."""
@@ -191,11 +202,17 @@ def open_remote(
     if engine == "disk":
         opened, known = open_checked(source, known, watch)
         disk = DiskWarehouse(opened, known, progress)
-        return _dataset(known, disk, size=disk.size, rejections=disk.rejections)
+        every, rejections = disk.rows_stored, disk.rejections
+        return _dataset(known, disk, size=disk.size, every=every, rejections=rejections)
     try:
         spark = SparkWarehouse(source, known, spark_master, _in_files(source, known))
         mark = spark.mark if spark.rows_stored is None else None
-        return _dataset(spark.card, spark, size=spark.size, rejections=spark.rejections, mark=mark)
+        found: dict[str, Any] = {
+            "size": spark.size,
+            "every": spark.every,
+            "rejections": spark.rejections,
+        }
+        return _dataset(spark.card, spark, **found, mark=mark)
     except WhitecrowError:
         raise
     except Exception as error:  # noqa: BLE001 - a driver's own text may quote values

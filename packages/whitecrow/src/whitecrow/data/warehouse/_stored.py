@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from whitecrow.card import Card, Column
 from whitecrow.data._selection import exact_ids
-from whitecrow.data.columns import decoded
+from whitecrow.data.columns import decoded, recovered
 from whitecrow.data.warehouse._protocol import BATCH, Matrix
 
 
@@ -27,8 +27,18 @@ class Stored:
     size: int  # how many there are
     octets: Callable[[int], bytes]  # takes the place of a column on the card, returns its bytes
 
-    def matrix(self, columns: Sequence[str]) -> Matrix:
-        return self.every_matrix(columns) if self.kept else np.empty((0, len(columns)))
+    def matrix(self, columns: Sequence[str], checked: Sequence[str]) -> Matrix:
+        if self.kept or not checked:
+            return self.every_matrix(columns)
+        values = {
+            name: recovered(self._values(name), self.card.column(name))
+            for name in dict.fromkeys([*checked, *columns])
+        }
+        passing = np.logical_and.reduce([values[name][1] for name in checked])
+        found = np.empty((int(passing.sum()), len(columns)))
+        for place, name in enumerate(columns):
+            found[:, place] = values[name][0][passing]
+        return found
 
     def every_matrix(self, columns: Sequence[str]) -> Matrix:
         values = np.empty((self.size, len(columns)))

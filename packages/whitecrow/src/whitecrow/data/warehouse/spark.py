@@ -75,13 +75,14 @@ class SparkWarehouse:
         check_schema(self.card, schema)
         self._blocks: Any = None if self._by_itself else self._made_once()
         self.size: int | None = None
+        self.every: int | None = None
         self.rejections: Rejections | None = None
         if self._blocks is not None:
             # What Spark cannot read fails here, and no question later on.
             sums = self._blocks.groupBy("kept").sum("size").toArrow().to_pylist()
             sizes = {each["kept"]: each["sum(size)"] for each in sums}
-            self.size = sizes.get(True, 0)
-            self.rejections = Rejections(sum(sizes.values()), sizes.get(True, 0), {})
+            self.size, self.every = sizes.get(True, 0), sum(sizes.values())
+            self.rejections = Rejections(self.every, self.size, {})
 
     @property
     def rows_stored(self) -> int | None:
@@ -99,7 +100,7 @@ class SparkWarehouse:
 
     def work(self, asked: Asked, work: Work, yields: Yields) -> Iterator[Matrix]:
         """Do the work in Python workers beside the partitions."""
-        frame, read = self._partitions(asked.columns)
+        frame, read = self._partitions(tuple(dict.fromkeys((*asked.columns, *asked.checked))))
         if frame is None:
             return
         tasks = len(self._parts) if self._by_itself else math.inf
