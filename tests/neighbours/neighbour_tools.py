@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from whitecrow.neighbours import plans, use_compiled
 from whitecrow.neighbours._grid import settle
 from whitecrow.neighbours._products import count_products
-from whitecrow.neighbours.index import arranged, count_each, weights_for
+from whitecrow.neighbours.index import arranged, count_each, count_in, weights_for
 from whitecrow.neighbours.plans import count_plain
 from whitecrow.neighbours.relation import Form, checked_form, embedded, step
 
@@ -71,7 +71,8 @@ def agree(
     every = np.arange(len(data))
     use_compiled()
     found = {
-        "groups": (every, plans.count_indexed(index, form, limit)),
+        "groups": (every, count_in(index, form, index.tables.blocks, index.ids, limit)),
+        "chosen": (every, plans.count_indexed(index, form, limit)),
         "grid": (every, _gridded(vectors, form, limit)),
         "alone": (every, count_each(index, form, vectors, limit)),
         "scattered": (few, plans.count_through(index, form, asked, limit)),

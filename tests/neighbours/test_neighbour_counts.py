@@ -11,8 +11,7 @@ from neighbour_tools import agree, brute, mixture
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import copies, count_all, count_close, count_related
 from whitecrow.neighbours._kernels.count import ALONE, count_blocks
-from whitecrow.neighbours.index import arranged, relation_of, weights_for
-from whitecrow.neighbours.plans import count_indexed
+from whitecrow.neighbours.index import arranged, count_in, relation_of, weights_for
 from whitecrow.neighbours.relation import checked_form
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "gower", "haversine")
@@ -64,7 +63,9 @@ def test_groups_that_share_little_are_counted_one_by_one_and_alike(metric: str, 
     )  # fmt: skip
     assert (together == ALONE).any(), "otherwise this is no such case"
     expected = brute(data, data, radius, metric, cap, ranges)
-    assert (count_indexed(index, form, cap) == expected).all()
+    for way in (True, False):
+        found = count_in(index, form, index.tables.blocks, index.ids, cap, together=way)
+        assert (found == expected).all()
     assert (together[together != ALONE] == expected[together != ALONE]).all()
 
 

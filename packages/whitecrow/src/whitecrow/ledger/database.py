@@ -135,7 +135,10 @@ class Database:
             raw = self.engine.raw_connection()
             try:
                 if self.is_sqlite:
-                    yield self._begun(raw, begin)
+                    session = Session(raw, self._compiler)
+                    if begin:
+                        session.command(begin)
+                    yield session
                     raw.commit()
                 else:
                     with self._pipeline(raw, begin) as session:
@@ -158,12 +161,6 @@ class Database:
         if failure is not None:
             raise failure
 
-    def _begun(self, raw: PoolProxiedConnection, begin: str, *, pipelined: bool = False) -> Session:
-        session = Session(raw, self._compiler, pipelined=pipelined)
-        if begin:
-            session.command(begin)
-        return session
-
     @contextmanager
     def _pipeline(self, raw: PoolProxiedConnection, begin: str) -> Iterator[Session]:
         """Send statements to PostgreSQL that return nothing together with the one that follows.
@@ -174,7 +171,8 @@ class Database:
         """
         driver = _set_autocommit(raw, on=True)
         with driver.pipeline():
-            session = self._begun(raw, begin, pipelined=True)
+            session = Session(raw, self._compiler, pipelined=True)
+            session.command(begin)
             yield session
             ended = raw.cursor()
             ended.execute("COMMIT")

@@ -118,6 +118,7 @@ QUICK = 24
 
 _ZERO = Fraction(0)
 _LINES = ("differential", "sensitive")
+_SIDES = ("u_low", "u_high", "v_low", "v_high")
 _EVERYBODY = ""
 _ENDLESS = 64
 """Sizes are told apart from 2 to the -64 up to 2 to the 63: one look for each that occurs."""
@@ -323,11 +324,9 @@ class SpatialIndex:
 
     def _near(self, name: str, band: int, u: float, v: float, reach: float) -> dict[str, Any]:
         """What is asked for to find the balls of a band that one may touch."""
-        sides = dict(
-            zip(("u_low", "u_high", "v_low", "v_high"), _window(u, v, reach, band), strict=True)
-        )
         at = {"account": self.dataset, "sheet_name": name, "in_band": band}
-        return {**at, **sides, "most": MOST_TOUCHED + 1}
+        sides = zip(_SIDES, _window(u, v, reach, band), strict=True)
+        return {**at, **dict(sides), "most": MOST_TOUCHED + 1}
 
     # Writing
 
@@ -393,9 +392,9 @@ class SpatialIndex:
         bands = frozenset(map(int, shared.bands.split()))
         return Sheet(shared.version, bands, prices, (True, own is not None))
 
-    def _of_sheet(self, name: str, analyst: str) -> dict[str, Any]:
+    def _of_sheet(self, name: str, whose: str) -> dict[str, Any]:
         at = {"account": self.dataset, "sheet_name": name}
-        return {**at, "whose": analyst, "everybody": _EVERYBODY}
+        return {**at, "whose": whose, "everybody": _EVERYBODY}
 
     def write(self, name: str, analyst: str, sheet: Sheet, before: Sheet) -> None:
         """Keep what became of a sheet; of an analyst's, only prices that changed."""

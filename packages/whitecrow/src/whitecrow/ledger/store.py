@@ -195,11 +195,6 @@ def record(
     return RecordedOutcome(held.seq, entry.seq, answered, body.get("answer") if answered else None)
 
 
-def foresee_outcome(session: Session, account: int, digest: str) -> None:
-    """Send the query ahead that says what became of a question."""
-    session.ahead(BY_QUESTION, account=account, asked=digest)
-
-
 def clear_holder(session: Session, account: int, seq: int, holder: str) -> None:
     """Note that somebody does not compute the answer to a reservation any more."""
     session.run(GIVE_UP, account=account, at_seq=seq, by=holder)
@@ -551,11 +546,10 @@ class Ledger:
 
     def _foresee(self, order: ChargeRequest, session: Session, account: int) -> None:
         """Send the queries ahead that a reservation begins with."""
-        foresee_outcome(session, account, order.digest)
+        session.ahead(BY_QUESTION, account=account, asked=order.digest)
         session.ahead(SHARE, account=account, whose=order.analyst)
         if order.location is not None:
-            index = SpatialIndex(session, account, self._geometry)
-            index.foresee(order.location, order.analyst)
+            SpatialIndex(session, account, self._geometry).foresee(order.location, order.analyst)
 
     def stored(
         self, dataset: str, order: ChargeRequest, *, rule: Callable[[str], None]
@@ -632,7 +626,7 @@ class Ledger:
         self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]
     ) -> RecordedOutcome:
         def foresee(session: Session, account: int) -> None:
-            foresee_outcome(session, account, held.digest)
+            session.ahead(BY_QUESTION, account=account, asked=held.digest)
             session.ahead(TAKEN_UP, account=account, at_seq=held.seq)
 
         outcome = self.watched(

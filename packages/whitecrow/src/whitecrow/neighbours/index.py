@@ -177,11 +177,14 @@ def count_in(
     rows: Rows,
     cap: int,
     progress: Progress | None = None,
+    *,
+    together: bool = True,
 ) -> Rows:
     """Count neighbours for blocks (blocks x columns x 64) of records that lie together.
 
-    ``rows`` has for each lane that holds a record the place of its count in the result. The counts
-    are int32: beside an index of all records memory is short.
+    Each block is counted ``together``, or each record alone: the counts are the same. ``rows`` has
+    for each lane that holds a record the place of its count in the result. The counts are int32:
+    beside an index of all records memory is short.
     """
     from whitecrow.neighbours._kernels.count import ALONE, count_blocks
 
@@ -192,7 +195,8 @@ def count_in(
 
     def task(first: int, last: int) -> None:
         nonlocal done
-        count_blocks(index.tables, relation, asked, rows, cap, first, last, counts)
+        if together:
+            count_blocks(index.tables, relation, asked, rows, cap, first, last, counts)
         _count_left(index, relation, asked, rows, cap, first, last, counts)
         done += last - first
         report(done, len(asked), "counting neighbours")
@@ -219,7 +223,8 @@ def _count_left(
         stop = min(start + _WORTH, last * LANES)
         some = start + np.flatnonzero(counts[rows[start:stop]] == ALONE)
         if len(some):
-            alone = asked[some // LANES, :, some % LANES]
+            blocks = asked[start // LANES : stop // LANES].transpose(0, 2, 1)
+            alone = blocks.reshape(-1, asked.shape[1])[some - start]
             counts[rows[some]] = _count_alone(index, relation, alone, cap)
 
 

@@ -4,7 +4,7 @@
 one record, or a few, no index        a look at all records
 many records                          an index is built, the records are counted in groups
 every record, up to 3 columns         a grid first; an index over what the grid leaves open
-every record, more columns            an index; groups of neighbouring records
+every record, more columns            an index; groups of neighbouring records, or one by one
 little work, all in all               numpy: see :class:`Kernels`
 ====================================  =============================================================
 """
@@ -53,6 +53,10 @@ _FEW = 128
 """With fewer numbers in the question, looking at all records is cheaper than an index."""
 _MANY = 8
 """Records asked about are counted in groups when they are at least one in this many."""
+_SOON, _NARROW, _SMALL = 512, 10, 1 << 13
+"""Up to this cap and so many columns, or among so few records without a cap, a record meets few
+leaves: alone it takes about as long as in a group, half as long at a small radius, and the largest
+kernel is not compiled for a first question."""
 _GRID_FROM = 5_000
 _RUN = 64
 """Blocks of an index that are put in k-d order where its records come cell by cell."""
@@ -153,8 +157,11 @@ def count_indexed(
 def _grouped(
     index: Arranged, form: Form, asked: Arranged, cap: int, progress: Progress | None
 ) -> NDArray[np.int32]:
-    """Count in groups for records that are arranged, near ones together."""
-    return count_in(index, form, asked.tables.blocks, asked.ids, cap, progress)
+    """Count for records that are arranged, near ones together: in groups where that pays."""
+    blocks, size = asked.tables.blocks, index.tables.size
+    soon = cap <= _SOON or cap == size <= _SMALL
+    together = not soon or blocks.shape[1] > _NARROW
+    return count_in(index, form, blocks, asked.ids, cap, progress, together=together)
 
 
 def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
