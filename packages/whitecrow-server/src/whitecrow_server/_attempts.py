@@ -90,7 +90,6 @@ class Attempts:
                     raise TooMany(after=max(1, math.ceil(row.since + window - now)))
 
     def _counters(self, name: str, address: str) -> list[_Counter]:
-        """What an attempt is counted under."""
         most, window = self._settings.lock_after, self._settings.lock_minutes * 60
         counters = [_Counter(f"name {name}"[:100], most, window)]
         if address:

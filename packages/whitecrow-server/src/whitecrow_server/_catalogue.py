@@ -120,15 +120,12 @@ class Catalogue:
             connection.execute(insert(access).values(dataset=name, person=one))
 
     def all(self) -> list[Listing]:
-        """Every dataset, by name."""
-        with self._store.transaction(write=False) as connection:
-            return [_listing(row) for row in connection.execute(select(sources).order_by("name"))]
+        return [_listing(row) for row in self._store.rows(select(sources).order_by("name"))]
 
     def seen_by(self, analyst: str) -> list[Listing]:
         """The datasets an analyst may know of, by name."""
         query = select(sources).where(sources.c.name.in_(_open_to(analyst))).order_by("name")
-        with self._store.transaction(write=False) as connection:
-            return [_listing(row) for row in connection.execute(query)]
+        return [_listing(row) for row in self._store.rows(query)]
 
     def get(self, name: str, *, analyst: str = "") -> Listing:
         """One dataset; with an analyst, only if they may know of it."""
@@ -143,8 +140,7 @@ class Catalogue:
         query = select(sources).where(sources.c.name == name)
         if analyst:
             query = query.where(sources.c.name.in_(_open_to(analyst)))
-        with self._store.transaction(write=False) as connection:
-            row = connection.execute(query).one_or_none()
+        row = self._store.row(query)
         return None if row is None else _listing(row)
 
     def records(self, source: Mapping[str, Any]) -> Path | SqlQuery:

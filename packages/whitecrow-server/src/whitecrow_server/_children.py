@@ -23,7 +23,6 @@ class Wire:
         self._end = end
 
     def send(self, message: Any) -> None:
-        """Send one message."""
         body = json.dumps(message, allow_nan=False).encode()
         self._end.sendall(_LENGTH.pack(len(body)) + body)
 
@@ -86,7 +85,6 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
         return self._process.poll() is None
 
     def ended(self) -> str:

@@ -71,7 +71,6 @@ class State:
         self.retry_at = time.monotonic() + min(most, first * 2 ** min(self.tries - 1, 20))
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the custodian sees."""
         return {
             "stage": self.stage,
             "percent": self.percent,

@@ -86,7 +86,6 @@ class Dummies:
         return process
 
     def close(self) -> None:
-        """End them."""
         with self._lock:
             for process in self._running.values():
                 process.kill()

@@ -90,7 +90,6 @@ class Events:
         self._sinks = sinks
 
     def add(self, sink: Sink) -> None:
-        """Tell one more."""
         self._sinks.append(sink)
 
     def tell(self, event: str, *, outcome: str = "success", **more: str) -> None:
@@ -105,7 +104,6 @@ class Events:
             sink(found)
 
     def close(self) -> None:
-        """Give back what the sinks hold."""
         for sink in self._sinks:
             if isinstance(sink, _Syslog):
                 sink.close()

@@ -339,7 +339,6 @@ def _kind(written: Mapping[str, Any]) -> str:
 
 
 def encoded(result: Any) -> bytes:
-    """Write a reply's JSON."""
     return json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
 
 

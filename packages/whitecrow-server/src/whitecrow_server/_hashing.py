@@ -41,11 +41,9 @@ class Hasher:
         return str(self._asked({"password": password}))
 
     def fits(self, hashed: str, password: str) -> bool:
-        """Whether a password has this hash."""
         return bool(self._asked({"password": password, "hash": hashed}))
 
     def close(self) -> None:
-        """End the process."""
         self._serving = False
         self._end()
 

@@ -31,7 +31,6 @@ class KeyRing:
         self._signers: VersionedCache[str, URLSafeTimedSerializer] = VersionedCache(store.version)
 
     def signed(self, text: str) -> str:
-        """Sign a text."""
         return str(self._signer().dumps(text))
 
     def read(self, signed: str) -> str | None:
@@ -57,8 +56,7 @@ class KeyRing:
         return self._signers.get(_NAME, self._made)
 
     def _made(self) -> URLSafeTimedSerializer:
-        with self._store.transaction(write=False) as connection:
-            keys = [row.value for row in connection.execute(_RING)]
+        keys = [row.value for row in self._store.rows(_RING)]
         if not keys:  # made by the first that needs it
             # Not counted: nothing that anybody remembers depends on it.
             with self._store.transaction(counted=False) as connection:

@@ -34,7 +34,6 @@ class Members:
         self._second_factor, self._trail = second_factor, trail
 
     def everybody(self, who: Person) -> list[dict[str, Any]]:
-        """Everybody known to the service."""
         need(who, "custodian", "auditor")
         return [person.to_json() for person in self._people.all()]
 
@@ -46,7 +45,6 @@ class Members:
 
     @told("people.invite")
     def invite(self, who: Person, name: str, role: str) -> Person:
-        """Add a person with a role."""
         need(who, "custodian")
         return self._people.add(name, role, act=Act(who.signature, "invite", name, {"role": role}))
 
@@ -116,7 +114,6 @@ class Members:
     # Sessions and tokens
 
     def sessions(self, who: Person, name: str) -> list[dict[str, Any]]:
-        """List a person's sessions."""
         self._own(who, name)
         return self._sessions.listed(name)
 
@@ -154,7 +151,6 @@ class Members:
 
     @told("token.revoke")
     def revoke_all(self, who: Person, name: str) -> None:
-        """Revoke all tokens of a person."""
         self._own(who, name)
         self._people.revoke_all(name, act=Act(who.signature, "revoke-all", name))
 

@@ -55,11 +55,9 @@ class Metrics:
         )
 
     def began(self) -> None:
-        """A request came."""
         self._running.inc()
 
     def ended(self, route: str, method: str, status: int, seconds: float) -> None:
-        """A request was replied to."""
         self._running.dec()
         self._labelled(self._requests, route, method, str(status)).inc()
         self._labelled(self._seconds, route).observe(seconds)
@@ -67,7 +65,6 @@ class Metrics:
             self._telemetry.request(route, method, status, seconds)
 
     def asked(self, kind: str, outcome: str) -> None:
-        """An ask ended."""
         self._labelled(self._asks, kind, outcome).inc()
         if self._telemetry is not None:
             self._telemetry.asked(kind, outcome)

@@ -33,5 +33,4 @@ def overrun(store: Store, dataset: str, kind: str) -> None:
 def counted(store: Store, dataset: str) -> dict[str, int]:
     """How many replies about a dataset were late, by kind."""
     query = select(overruns.c.kind, overruns.c.number).where(overruns.c.dataset == dataset)
-    with store.transaction(write=False) as connection:
-        return {row.kind: row.number for row in connection.execute(query)}
+    return {row.kind: row.number for row in store.rows(query)}

@@ -67,7 +67,6 @@ class Person:
         return f"{self.name}, acting: {self.acting}" if self.acting else self.name
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {"name": self.name, "role": self.role, "disabled": self.disabled}
 
 
@@ -126,7 +125,6 @@ class People:
     # People
 
     def add(self, name: str, role: str, *, act: Act | None = None) -> Person:
-        """Add a person with a role."""
         good_name(name, "a person")
         if role not in ROLES:
             raise invalid("a person", "role", f"one of {', '.join(ROLES)}", role)
@@ -139,17 +137,13 @@ class People:
         return Person(name, role)
 
     def all(self) -> list[Person]:
-        """Everybody, by name."""
-        with self._store.transaction(write=False) as connection:
-            there = select(people).where(people.c.removed.is_(None)).order_by("name")
-            return [_person(row) for row in connection.execute(there)]
+        there = select(people).where(people.c.removed.is_(None)).order_by("name")
+        return [_person(row) for row in self._store.rows(there)]
 
     def get(self, name: str) -> Person:
-        """One person."""
         if not is_name(name):
             raise unknown(name)
-        with self._store.transaction(write=False) as connection:
-            row = connection.execute(select(people).where(people.c.name == name)).one_or_none()
+        row = self._store.row(select(people).where(people.c.name == name))
         if row is None or row.removed is not None:
             raise unknown(name)
         return _person(row)
@@ -238,14 +232,13 @@ class People:
     def tokens(self, name: str) -> list[Token]:
         """List a person's tokens, without their text, the oldest first."""
         query = select(tokens).where(tokens.c.person == name).order_by("created")
-        with self._store.transaction(write=False) as connection:
-            return [
-                Token(
-                    *(row.id, row.label, row.created, row.expires, row.revoked),
-                    *(row.made_by, row.parent, row.scope),
-                )
-                for row in connection.execute(query)
-            ]
+        return [
+            Token(
+                *(row.id, row.label, row.created, row.expires, row.revoked),
+                *(row.made_by, row.parent, row.scope),
+            )
+            for row in self._store.rows(query)
+        ]
 
     def revoke(self, name: str, token: str, *, act: Act | None = None) -> None:
         """End a token's life, and that of all that were made with it."""
@@ -285,8 +278,7 @@ class People:
             .join(tokens, tokens.c.person == people.c.name)
             .where(tokens.c.hash == key, tokens.c.revoked.is_(False), people.c.disabled.is_(False))
         )
-        with self._store.transaction(write=False) as connection:
-            row = connection.execute(query).one_or_none()
+        row = self._store.row(query)
         if row is None:
             raise NotSignedIn(_SIGN_IN)
         acting = row.made_by if row.made_by != row.name else ""
@@ -298,8 +290,7 @@ class People:
     def may_see(self, dataset: str) -> list[str]:
         """Who may ask about a dataset; ``"*"`` stands for every analyst."""
         query = select(access.c.person).where(access.c.dataset == dataset).order_by("person")
-        with self._store.transaction(write=False) as connection:
-            return list(connection.execute(query).scalars())
+        return [row.person for row in self._store.rows(query)]
 
 
 def unknown(name: str) -> NotKnown:

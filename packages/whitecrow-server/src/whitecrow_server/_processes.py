@@ -110,7 +110,6 @@ class DatasetProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
         return not self._closing and self._child.alive
 
     def answer(

@@ -145,7 +145,6 @@ class Provider:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Provider:
-        """Build it from plain values."""
         known = {one.name for one in fields(cls)}
         unknown = sorted(set(found) - known)
         missing = sorted({"issuer", "client_id", "url", "roles"} - set(found))

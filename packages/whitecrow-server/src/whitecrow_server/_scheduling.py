@@ -284,7 +284,6 @@ class Lane:
         return await future
 
     def refuse_if_full(self, who: str) -> None:
-        """Raise now what :meth:`run` would."""
         with self._changed:
             self._refuse_if_full(who)
 

@@ -28,10 +28,9 @@ class SecondFactor:
     _store: Store
 
     def held(self, name: str) -> bool:
-        """Whether somebody has a second factor."""
         query = select(people.c.totp).where(people.c.name == name)
-        with self._store.transaction(write=False) as connection:
-            return connection.execute(query).scalar_one_or_none() is not None
+        row = self._store.row(query)
+        return row is not None and row.totp is not None
 
     def begin(self, name: str) -> tuple[str, str]:
         """A new key and its address; nothing is kept until a code of it was typed."""

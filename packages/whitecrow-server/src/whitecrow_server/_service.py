@@ -136,7 +136,6 @@ class Service:
         self.pool.start()
 
     def close(self) -> None:
-        """Stop, and give the database back."""
         self.pool.close()
         self.dummies.close()
         self.aside.close()

@@ -93,8 +93,7 @@ class Sessions:
     def password_set(self, name: str) -> tuple[str, float | None]:
         """Who knows a person's password beside its owner, and since when it is in force."""
         query = select(people.c.password_by, people.c.password_at).where(people.c.name == name)
-        with self._store.transaction(write=False) as connection:
-            row = connection.execute(query).one_or_none()
+        row = self._store.row(query)
         return ("", None) if row is None else (row.password_by, row.password_at)
 
     def _hashed(self, password: str) -> str:
@@ -134,9 +133,8 @@ class Sessions:
         """
         key, now = _hash(code), time.time()
         invited = select(invitations).where(invitations.c.hash == key, invitations.c.expires > now)
-        with self._store.transaction(write=False) as connection:
-            if connection.execute(invited).first() is None:
-                raise NotSignedIn(_NO_INVITATION)
+        if self._store.row(invited) is None:
+            raise NotSignedIn(_NO_INVITATION)
         hashed = self._hashed(password)
         with self._store.transaction() as connection:
             found = connection.execute(invited).one_or_none()
@@ -254,8 +252,7 @@ class Sessions:
                 people.c.disabled.is_(False),
             )
         )
-        with self._store.transaction(write=False) as connection:
-            row = connection.execute(query).one_or_none()
+        row = self._store.row(query)
         if row is None:
             raise NotSignedIn("Please sign in.")
         credential = Credential(None, row.expires, row.acting)
@@ -264,7 +261,6 @@ class Sessions:
         return Session(person, _csrf(number), row.began_with, needed and row.totp is None)
 
     def sign_out(self, cookie: str | None) -> None:
-        """End a session."""
         number = self._number(cookie)
         with self._store.transaction() as connection:
             connection.execute(sessions.delete().where(sessions.c.hash == _hash(number)))
@@ -277,9 +273,10 @@ class Sessions:
             .order_by(sessions.c.created)
         )
         keys = ("created", "expires", "acting", "began_with")
-        with self._store.transaction(write=False) as connection:
-            rows = connection.execute(query).all()
-        return [{"id": row.hash[:16], **{key: row._mapping[key] for key in keys}} for row in rows]
+        return [
+            {"id": row.hash[:16], **{key: row._mapping[key] for key in keys}}
+            for row in self._store.rows(query)
+        ]
 
     def known_as(self, cookie: str | None) -> str:
         """Which of the listed sessions a cookie belongs to."""
@@ -322,8 +319,7 @@ class Sessions:
         row = None
         if is_name(name) and len(password) <= _LONGEST:
             query = select(people).where(people.c.name == name, people.c.disabled.is_(False))
-            with self._store.transaction(write=False) as connection:
-                row = connection.execute(query).one_or_none()
+            row = self._store.row(query)
         kept = "" if row is None or row.password is None else str(row.password)
         # Strangers cost as much time as anybody: the clock does not say who exists.
         if not self._hasher.fits(kept or self._stranger(), password) or not kept:

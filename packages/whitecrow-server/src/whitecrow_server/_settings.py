@@ -25,65 +25,73 @@ def default_deadlines() -> dict[str, float]:
     return {**known, "*": Question.reply_seconds}
 
 
-def _set(default: Any, words: str, flag: str = "", least: float | None = None, **how: Any) -> Any:
-    """Declare a setting: what it is, its bound, and the option of ``serve`` that sets it, if any.
-
-    ``how``: ``most``; ``many`` (the option is repeatable); ``off`` (the flag that says no);
-    ``value`` (what the option takes, in a word); ``choices``; ``file`` (what the option names must
-    be there); ``env`` (the variable that sets it, if not ``WHITECROW_SERVE_...``); ``usual`` (what
-    the option says unless given); ``secret``.
-    """
-    said = {"words": words, "flag": flag, "least": least, **how}
+def _set(default: Any, words: str, least: float | None = None, **how: Any) -> Any:
+    """Declare a setting: what it is, and its bound; with ``secret`` it is not shown."""
+    said = {"words": words, "least": least, "option": False, **how}
     if isinstance(default, dict):
         return field(default_factory=dict, repr=not how.get("secret"), metadata=said)
     return field(default=default, repr=not how.get("secret"), metadata=said)
+
+
+def _option(default: Any, words: str, least: float | None = None, **how: Any) -> Any:
+    """Declare a setting that an option of ``serve`` sets.
+
+    ``how``: ``flag`` (if the option is not called as the setting is); ``most``; ``many`` (it is
+    repeatable); ``off`` (``--no-`` says no); ``value`` (what it takes, in a word); ``choices``;
+    ``file`` (what it names must be there); ``env`` (the variable that sets it, if not
+    ``WHITECROW_SERVE_...``); ``usual`` (what it says unless given).
+    """
+    return _set(default, words, least, option=True, **how)
+
+
+def flags_of(setting: dataclasses.Field[Any]) -> list[str]:
+    """The flag of a setting's option, and the one that says no; none where it has no option."""
+    said = setting.metadata
+    if not said["option"]:
+        return []
+    flag = said.get("flag", "--" + setting.name.replace("_", "-"))
+    return [flag, f"--no-{flag[2:]}"] if said.get("off") else [flag]
 
 
 @dataclass(frozen=True)
 class Launch:
     """How ``whitecrow serve`` begins; what a worker has to know is in :class:`Settings`."""
 
-    demo: bool = _set(False, "Bundled data, and tokens for a custodian and analyst.", "--demo")
-    ledger: str | None = _set(
+    demo: bool = _option(False, "Bundled data, and tokens for a custodian and analyst.")
+    ledger: str | None = _option(
         None,
         "Where accounts, people and tokens are kept: a file or database URL.",
-        "--ledger",
         env="WHITECROW_LEDGER",
     )
-    ledger_file: str | None = _set(
+    ledger_file: str | None = _option(
         None,
         "A file that holds what --ledger would say, password and all.",
-        "--ledger-file",
         file=False,
         env="WHITECROW_LEDGER_FILE",
     )
-    named: tuple[str, ...] = _set(
+    named: tuple[str, ...] = _option(
         (),
         "A SQL source; repeatable.",
-        "--database",
+        flag="--database",
         many=True,
         value="NAME=URL",
         env="WHITECROW_DATABASE",
     )
-    named_in: tuple[str, ...] = _set(
+    named_in: tuple[str, ...] = _option(
         (),
         "A file of lines NAME=URL, passwords and all.",
-        "--database-file",
+        flag="--database-file",
         many=True,
         file=False,
         env="WHITECROW_DATABASE_FILE",
     )
-    host: str = _set("127.0.0.1", "The address to listen on.", "--host")
-    port: int = _set(8765, "The port to listen on; 0 takes a free one.", "--port", 0, most=65535)
-    workers: int = _set(1, "How many processes answer.", "--workers", 1, most=64)
-    tls_certificate: str | None = _set(
-        None, "The certificate (PEM), with --tls-key.", "--tls-certificate", file=True
-    )
-    tls_key: str | None = _set(None, "The certificate's key (PEM).", "--tls-key", file=True)
-    behind_tls_proxy: bool = _set(False, "A proxy in front ends TLS.", "--behind-tls-proxy")
-    public_without_tls: bool = _set(
-        False, "Listen beyond this machine without TLS.", "--public-without-tls"
-    )
+    host: str = _option("127.0.0.1", "The address to listen on.")
+    port: int = _option(8765, "The port to listen on; 0 takes a free one.", 0, most=65535)
+    workers: int = _option(1, "How many processes answer.", 1, most=64)
+    tls_certificate: str | None = _option(None, "The certificate (PEM), with --tls-key.", file=True)
+    tls_key: str | None = _option(None, "The certificate's key (PEM).", file=True)
+    behind_tls_proxy: bool = _option(False, "A proxy in front ends TLS.")
+    public_without_tls: bool = _option(False, "Listen beyond this machine without TLS.")
 
 
 @dataclass(frozen=True)
@@ -95,58 +103,47 @@ class Settings:
         "The ledger's address; the service's own tables are in the same database.",
         secret=True,
     )
-    data: str | None = _set(
-        None,
-        "The folder whose files may be registered as datasets; none: no files.",
-        "--data",
-        file=True,
+    data: str | None = _option(
+        None, "The folder whose files may be registered as datasets; none: no files.", file=True
     )
     databases: Mapping[str, str] = _set(
         {}, "The databases that may be registered as sources, by name.", secret=True
     )
-    deadlines: Mapping[str, float] = _set(
+    deadlines: Mapping[str, float] = _option(
         {},
-        "When replies to one kind of question leave: at multiples of so many seconds, longer for "
-        "datasets above ten million values; repeatable.",
-        "--deadline",
+        "When replies to one kind of question leave: at multiples of so many seconds, "
+        "longer for datasets above ten million values; repeatable.",
+        flag="--deadline",
         value="KIND=SECONDS",
     )
-    by_cost: bool = _set(
+    by_cost: bool = _option(
         False,
         "Reply at fixed moments, so that time tells nothing.",
-        "--pad",
-        off="--no-pad",
+        flag="--pad",
+        off=True,
         usual=True,
     )
-    hosts: tuple[str, ...] = _set(
-        (), "A name people reach it by; repeatable. None: any.", "--hostname", many=True
+    hosts: tuple[str, ...] = _option(
+        (), "A name people reach it by; repeatable. None: any.", flag="--hostname", many=True
     )
     secure: bool = _set(False, "Whether people reach it through TLS: cookies are marked so.")
     token_days: int = _set(90, "How long a token lives unless said otherwise.", least=1)
-    longest_token_days: int = _set(
-        365, "How many days a token may live.", "--longest-token", 1, most=3650
+    longest_token_days: int = _option(
+        365, "How many days a token may live.", 1, flag="--longest-token", most=3650
     )
     invitation_days: int = _set(7, "How long an invitation can be accepted.", least=1)
     session_hours: int = _set(8, "How long a sign-in lasts.", least=1)
-    rate: float = _set(
-        50.0, "Requests a second that one person may make; 0: no limit.", "--rate", 0
-    )
+    rate: float = _option(50.0, "Requests a second that one person may make; 0: no limit.", 0)
     burst: int = _set(100, "How many requests they may make at once.")
     limits: str | None = _set(None, "The file through which several workers share these limits.")
     lock_after: int = _set(5, "After how many failures sign-in is refused for a while.", least=1)
     lock_minutes: int = _set(15, "For how long.", least=1)
-    asks_at_once: int = _set(
-        32,
-        "How many questions a worker answers at a time.",
-        "--asks-at-once",
-        1,
-        most=1000,
-        usual=16,
+    asks_at_once: int = _option(
+        32, "How many questions a worker answers at a time.", 1, most=1000, usual=16
     )
-    slots: int = _set(
+    slots: int = _option(
         1,
         "Questions about places computed at once for a dataset, while replies are padded.",
-        "--slots",
         1,
         most=64,
     )
@@ -161,59 +158,45 @@ class Settings:
     patience: float = _set(10.0, "How long a request waits for a dataset that is being loaded.")
     longest_seconds: float = _set(600.0, "The processor time that is lent to a question.")
     most_bytes: float = _set(8e9, "The memory that is lent to a question.")
-    records_at_most: int = _set(
-        100_000,
-        "The bound on the number of records where a card gives none.",
-        "--records-at-most",
-        1,
+    records_at_most: int = _option(
+        100_000, "The bound on the number of records where a card gives none.", 1
     )
-    console: bool = _set(True, "The web pages.", "--console", off="--no-console")
-    proxies: tuple[str, ...] = _set(
+    console: bool = _option(True, "The web pages.", off=True)
+    proxies: tuple[str, ...] = _option(
         (),
-        "A proxy (or network of them) whose X-Forwarded-For counts; repeatable. Behind a proxy on "
-        "this machine: loopback.",
-        "--trusted-proxy",
+        "A proxy (or network of them) whose X-Forwarded-For counts; repeatable. Behind a "
+        "proxy on this machine: loopback.",
+        flag="--trusted-proxy",
         many=True,
         value="ADDRESS",
     )
-    custodian_log: str | None = _set(
+    custodian_log: str | None = _option(
         None,
         "Where causes of failures are written, for the custodian (default: beside the ledger).",
-        "--custodian-log",
         file=False,
     )
-    provider: Provider | None = _set(  # noqa: RUF009 - declares a field
-        None,
-        "The provider of single sign-on: a TOML file.",
-        "--provider",
-        file=True,
-        env="WHITECROW_PROVIDER",
+    provider: Provider | None = _option(  # noqa: RUF009 - declares a field
+        None, "The provider of single sign-on: a TOML file.", file=True, env="WHITECROW_PROVIDER"
     )
-    local_accounts: bool = _set(
-        True,
-        "Whether people may sign in with passwords kept here.",
-        "--local-accounts",
-        off="--no-local-accounts",
+    local_accounts: bool = _option(
+        True, "Whether people may sign in with passwords kept here.", off=True
     )
-    second_factor: tuple[str, ...] = _set(
+    second_factor: tuple[str, ...] = _option(
         (),
         "A role whose local accounts need a second factor; repeatable.",
-        "--second-factor",
         many=True,
         choices=("custodian", "auditor", "analyst"),
     )
-    events: tuple[str, ...] = _set(
+    events: tuple[str, ...] = _option(
         (),
-        "Where security events go: a file, - for standard error, syslog, or syslog://host:port; "
-        "repeatable.",
-        "--events",
+        "Where security events go: a file, - for standard error, syslog, or "
+        "syslog://host:port; repeatable.",
         many=True,
         value="SINK",
     )
-    telemetry: str | None = _set(
+    telemetry: str | None = _option(
         None,
         "An OpenTelemetry collector (OTLP over HTTP): traces, metrics, security events.",
-        "--telemetry",
         value="URL",
     )
     telemetry_headers: Mapping[str, str] = _set(
@@ -274,7 +257,6 @@ class Settings:
 
     @classmethod
     def from_text(cls, written: str) -> Settings:
-        """Read what :meth:`to_text` wrote."""
         found: dict[str, Any] = json.loads(written)
         if found["provider"] is not None:
             found["provider"] = Provider.from_json(found["provider"])
@@ -286,8 +268,7 @@ def reference() -> list[tuple[str, str, str]]:
     rows = []
     for one in (*dataclasses.fields(Launch), *dataclasses.fields(Settings)):
         said = one.metadata
-        off = f", `{said['off']}`" if "off" in said else ""
-        name = f"`{said['flag']}`{off}" if said["flag"] else f"`{one.name}`"
+        name = ", ".join(f"`{flag}`" for flag in flags_of(one) or [one.name])
         usual = said.get("usual", one.default)
         plain = isinstance(usual, int | float | str) and not isinstance(usual, bool) and usual != ""
         rows.append((name, f"{usual}" if plain else "", said["words"]))

@@ -52,13 +52,11 @@ class SingleSignOn:
 
     @property
     def offered(self) -> bool:
-        """Whether there is a provider."""
         return self._openid is not None
 
     # At a browser
 
     def begin(self) -> Begun:
-        """Begin a sign-in at a browser."""
         openid = self._provider()
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         url = openid.authorization(state=state, nonce=nonce, verifier=verifier)

@@ -13,15 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Float,
-    Integer,
-    MetaData,
-    Table,
-    update,
-)
+from sqlalchemy import Column, Connection, Float, Integer, MetaData, Row, Select, Table, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import PoolProxiedConnection
 
@@ -87,6 +79,15 @@ class Store:
         if away:  # outside the handler, as above
             raise NotReady(_AWAY)
 
+    def rows(self, query: Select[Any]) -> list[Row[Any]]:
+        """Look something up, in a transaction of its own."""
+        with self.transaction(write=False) as connection:
+            return list(connection.execute(query))
+
+    def row(self, query: Select[Any]) -> Row[Any] | None:
+        """Look up what is there once, or not at all."""
+        return next(iter(self.rows(query)), None)
+
     def probe(self) -> None:
         """Write a little, and have it on disk; raises if that cannot be done.
 
@@ -96,7 +97,6 @@ class Store:
             connection.execute(update(probes).values(at=time.time()))
 
     def close(self) -> None:
-        """Give all connections back."""
         with self._looking:
             if self._looker is not None:
                 self._looker.close()

@@ -17,7 +17,7 @@ from sqlalchemy import (
     Table,
     Text,
 )
-from sqlalchemy.schema import PrimaryKeyConstraint
+from sqlalchemy.schema import PrimaryKeyConstraint, SchemaItem
 
 from whitecrow.ledger.columns import moment, text, whole
 from whitecrow.ledger.migration import Versions, add_column
@@ -25,9 +25,13 @@ from whitecrow_server._store import Store, changes, probes
 
 METADATA = MetaData()
 
-people = Table(
+
+def _table(name: str, *parts: SchemaItem) -> Table:
+    return Table(name, METADATA, *parts)
+
+
+people = _table(
     "service_people",
-    METADATA,
     text("name", 64, primary_key=True),
     text("role", 16),
     Column("password", Text, nullable=True),
@@ -44,9 +48,8 @@ people = Table(
     Column("removed", Float, nullable=True),
 )
 
-tokens = Table(
+tokens = _table(
     "service_tokens",
-    METADATA,
     text("id", 16, primary_key=True),
     # Only the hash is kept: whoever reads the database cannot act for anybody.
     text("hash", 64, unique=True),
@@ -66,9 +69,8 @@ tokens = Table(
 Index("service_tokens_by_person", tokens.c.person)
 Index("service_tokens_by_parent", tokens.c.parent)
 
-sources = Table(
+sources = _table(
     "service_datasets",
-    METADATA,
     text("name", 64, primary_key=True),
     text("source"),
     Column("card", Text, nullable=True),
@@ -79,17 +81,15 @@ sources = Table(
     moment("created"),
 )
 
-access = Table(
+access = _table(
     "service_access",
-    METADATA,
     text("dataset", 64),
     text("person", 64),
     PrimaryKeyConstraint("dataset", "person"),
 )
 
-sessions = Table(
+sessions = _table(
     "service_sessions",
-    METADATA,
     text("hash", 64, primary_key=True),
     text("person", 64),
     moment("created"),
@@ -102,9 +102,8 @@ sessions = Table(
 
 Index("service_sessions_by_person", sessions.c.person)
 
-flows = Table(
+flows = _table(
     "service_flows",
-    METADATA,
     # Sign-ins under way at the provider; each row is used once.
     text("hash", 64, primary_key=True),
     text("kind", 16),
@@ -113,9 +112,8 @@ flows = Table(
     moment("expires"),
 )
 
-identities = Table(
+identities = _table(
     "service_identities",
-    METADATA,
     # Whom the provider's issuer and subject stand for; the subject is never given to another.
     text("hash", 64, primary_key=True),
     text("person", 64),
@@ -124,26 +122,23 @@ identities = Table(
 
 Index("service_identities_by_person", identities.c.person)
 
-invitations = Table(
+invitations = _table(
     "service_invitations",
-    METADATA,
     text("hash", 64, primary_key=True),
     text("person", 64),
     moment("expires"),
     text("made_by", 64),
 )
 
-recovery = Table(
+recovery = _table(
     "service_recovery",
-    METADATA,
     # Codes that stand in for the second factor, each once.
     text("hash", 64, primary_key=True),
     text("person", 64),
 )
 
-trail = Table(
+trail = _table(
     "service_trail",
-    METADATA,
     # What administrators did about people, tokens and keys: each row names the one before it.
     whole("seq", primary_key=True, autoincrement=False),
     moment("at"),
@@ -154,17 +149,15 @@ trail = Table(
     text("hash", 64),
 )
 
-failures = Table(
+failures = _table(
     "service_failures",
-    METADATA,
     text("who", 100, primary_key=True),
     whole("number"),
     moment("since"),
 )
 
-buckets = Table(
+buckets = _table(
     "service_buckets",
-    METADATA,
     # Requests that several machines may still lend to somebody, whom a hash names.
     text("who", 16, primary_key=True),
     moment("left"),
@@ -173,17 +166,15 @@ buckets = Table(
     moment("granted"),
 )
 
-secrets = Table(
+secrets = _table(
     "service_secrets",
-    METADATA,
     text("name", 32, primary_key=True),
     text("value", 128),
     moment("created", server_default="0"),
 )
 
-overruns = Table(
+overruns = _table(
     "service_overruns",
-    METADATA,
     # Replies that left later than at their first deadline: for the custodian's eyes only.
     text("dataset", 64),
     text("kind", 64),
@@ -192,9 +183,8 @@ overruns = Table(
     PrimaryKeyConstraint("dataset", "kind"),
 )
 
-witnessed = Table(
+witnessed = _table(
     "service_witnessed",
-    METADATA,
     # Ledgers of other instances that have their witness here: whose, and the key that signs.
     text("ledger", 32, primary_key=True),
     text("public", 64),
@@ -202,9 +192,8 @@ witnessed = Table(
     moment("created"),
 )
 
-statements = Table(
+statements = _table(
     "service_statements",
-    METADATA,
     # What they signed, as long as some mark rests on it.
     text("hash", 64, primary_key=True),
     text("ledger", 32),
@@ -213,9 +202,8 @@ statements = Table(
 
 Index("service_statements_by_ledger", statements.c.ledger)
 
-witnessed_marks = Table(
+witnessed_marks = _table(
     "service_witnessed_marks",
-    METADATA,
     text("ledger", 32),
     text("account", 300),
     whole("era"),
@@ -275,7 +263,6 @@ def _buckets(connection: Connection) -> None:
 
 
 def _witnessing(connection: Connection) -> None:
-    """The heads of other instances' ledgers."""
     for table in (witnessed, statements, witnessed_marks):
         table.create(connection)
 

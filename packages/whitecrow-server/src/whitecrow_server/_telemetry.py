@@ -57,7 +57,6 @@ class Telemetry:
         self._asks = meter.create_counter("whitecrow.asks")
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
-        """A request was replied to."""
         from opentelemetry.trace import SpanKind
 
         about = {"http.route": route, "http.request.method": method}
@@ -74,15 +73,12 @@ class Telemetry:
         self._seconds.record(seconds, {"http.route": route})
 
     def asked(self, kind: str, outcome: str) -> None:
-        """An ask ended."""
         self._asks.add(1, {"kind": kind, "outcome": outcome})
 
     def event(self, said: Mapping[str, Any]) -> None:
-        """A security event."""
         self._logs.send(said)
 
     def close(self) -> None:
-        """Send what is left, and stop."""
         for provider in (self._traces, self._logs, self._metrics):
             provider.shutdown()
 

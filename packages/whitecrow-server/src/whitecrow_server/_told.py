@@ -55,16 +55,13 @@ class Told:
         ]
 
     def failures(self, name: str) -> list[Entry]:
-        """The failures that nobody has reviewed."""
         return [entry for entry in failures(self._ledger, name) if entry.told]
 
     def unsettled(self, name: str) -> list[Entry]:
-        """Spends without an answer."""
         wait = {entry.closes for entry in failures(self._ledger, name) if not entry.told}
         return [entry for entry in self._ledger.unsettled(name) if entry.seq not in wait]
 
     def timeline(self, name: str, *, analyst: str | None) -> Timeline:
-        """What happened to a dataset."""
         return timeline(self._ledger, name, analyst=analyst)
 
     def drafts(self, name: str, *, analyst: str | None = None, limit: int = 20) -> list[Draft]:

@@ -24,7 +24,6 @@ def new_key() -> str:
 
 
 def step_at(moment: float) -> int:
-    """The half minute of a moment."""
     return int(moment // _SECONDS)
 
 

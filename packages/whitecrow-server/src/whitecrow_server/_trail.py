@@ -61,8 +61,7 @@ class Trail:
     def page(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
         """The acts after a number, the oldest first."""
         query = select(trail).where(trail.c.seq > after).order_by(trail.c.seq).limit(limit)
-        with self._store.transaction(write=False) as connection:
-            rows = [dict(row._mapping) for row in connection.execute(query)]
+        rows = (row._mapping for row in self._store.rows(query))
         return [{**row, "detail": json.loads(row["detail"])} for row in rows]
 
     def broken(self) -> int | None:

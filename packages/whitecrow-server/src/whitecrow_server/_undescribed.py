@@ -46,7 +46,6 @@ class Wanted:
 
     @property
     def price(self) -> DifferentialPrivacy:
-        """What everything together will promise."""
         return DifferentialPrivacy(self.asked.epsilon, self.asked.delta, self.asked.relation)
 
 

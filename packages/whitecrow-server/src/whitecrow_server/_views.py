@@ -14,7 +14,6 @@ from whitecrow_server._people import Person
 
 
 def line(listing: Listing, state: State) -> dict[str, Any]:
-    """A dataset in one line."""
     found = {"name": listing.name, "ready": state.stage == "ready"}
     return {**found, "state": CHANGED} if state.stage == "changed" else found
 

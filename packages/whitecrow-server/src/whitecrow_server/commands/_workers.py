@@ -32,7 +32,6 @@ class Workers(Multiprocess):
         super().__init__(config, listening)
 
     def init_processes(self) -> None:
-        """Start a worker on every socket."""
         self.processes = [self._started(place) for place in range(len(self._listening))]
 
     def _started(self, place: int) -> Process:

@@ -19,7 +19,7 @@ from whitecrow.cli.folded import FoldedCommand
 from whitecrow.cli.secrets import ledger_address, named, secret
 from whitecrow.errors import InvalidInput, NoTls
 from whitecrow_server._provider import Provider
-from whitecrow_server._settings import LOOPBACK, Launch, Settings
+from whitecrow_server._settings import LOOPBACK, Launch, Settings, flags_of
 from whitecrow_server.commands._listening import bound, run, shared_folder
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ def application() -> FastAPI:
 
 
 def _option(one: dataclasses.Field[Any]) -> _Option:
-    """The option that a setting declares."""
     said = one.metadata
-    variable = f"WHITECROW_SERVE_{said['flag'].removeprefix('--').replace('-', '_').upper()}"
+    flags = flags_of(one)
+    variable = f"WHITECROW_SERVE_{flags[0].removeprefix('--').replace('-', '_').upper()}"
     how: dict[str, Any] = {"help": said["words"], "envvar": said.get("env", variable)}
-    names = [f"{said['flag']}/{said['off']}" if "off" in said else said["flag"], one.name]
+    names = ["/".join(flags), one.name]
     if isinstance(one.default, bool):
         how |= {"is_flag": True, "default": said.get("usual", one.default)}
-        how["show_default"] = "off" in said
+        how["show_default"] = len(flags) > 1
     elif isinstance(one.default, int | float):
         number = click.IntRange if isinstance(one.default, int) else click.FloatRange
         how |= {
@@ -87,7 +87,7 @@ def _option(one: dataclasses.Field[Any]) -> _Option:
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of all settings that declare one."""
     declared = (*dataclasses.fields(Launch), *dataclasses.fields(Settings))
-    for one in reversed([one for one in declared if one.metadata["flag"]]):
+    for one in reversed([one for one in declared if flags_of(one)]):
         command = _option(one)(command)
     return command
 
@@ -197,7 +197,6 @@ def known_hosts(host: str, given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Read NAME=VALUE options."""
     found = []
     for one in given:
         name, equals, value = one.partition("=")
@@ -215,7 +214,6 @@ def _headers() -> dict[str, str]:
 
 
 def seconds(value: str) -> float:
-    """Read a number of seconds."""
     try:
         return float(value)
     except ValueError:

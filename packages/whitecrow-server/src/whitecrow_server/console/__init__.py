@@ -33,7 +33,6 @@ def mount(app: FastAPI, handler: RequestHandler) -> None:
 
 
 def site_of(handler: RequestHandler) -> Site:
-    """Build all pages over a handler."""
     site = Site(handler)
     for part in (
         sign_in_pages,

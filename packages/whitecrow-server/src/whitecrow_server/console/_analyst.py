@@ -30,9 +30,9 @@ from whitecrow.question import (
     statement,
 )
 from whitecrow.questions import kinds, question_type, type_of
+from whitecrow.rendering import figure_rows
 from whitecrow_server._scheduling import due
 from whitecrow_server._untrusted_input import question_from, strict_json
-from whitecrow_server.console import _answers as answers
 from whitecrow_server.console import _charts as charts
 from whitecrow_server.console import _code as code
 from whitecrow_server.console import _scoring as scoring
@@ -59,7 +59,6 @@ NO_ANSWER = {
 
 
 def add(site: Site) -> None:
-    """Add the pages."""
     service = site.service
 
     def opened(visit: Visit) -> tuple[dict[str, Any], Card]:
@@ -115,7 +114,7 @@ def add(site: Site) -> None:
             "warning": description.warning,
             "statement": statement(question, description.price, card),
             "price": description.price,
-            "figures": answers.figures(question, description.figures),
+            "figures": figure_rows(question.figures, description.figures),
             "curve": screening.error_curve(description.figures),
             "question": full,
             "deadline": service.deadline(visit.who, found["name"], written),
@@ -306,7 +305,7 @@ def add(site: Site) -> None:
             "pictures": learned.pictures() if isinstance(learned, Detector) else said.pictures,
             "price": price,
             "statement": statement(question, price, card),
-            "figures": answers.figures(question, known),
+            "figures": figure_rows(question.figures, known),
             "error": error_words(question, known),
             "warning": coin_warning(question, known),
             "again": again,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -17,14 +17,14 @@ def chart(
     return {"label": label, "traces": list(traces), "layout": {**axes, **layout}}
 
 
+def trace(mode: str, x: Iterable[Any], y: Iterable[Any], **more: Any) -> dict[str, Any]:
+    """Points, or a line through them; ``more``: its ``name``, its ``tone``."""
+    return {"type": "scatter", "mode": mode, "x": list(x), "y": list(y), **more}
+
+
 def series(points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A publication with the standard deviation of each period."""
-    trace = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": [point["period"] for point in points],
-        "y": [point["value"] for point in points],
-        "error_y": {"type": "data", "array": [point.get("error") for point in points]},
-        "tone": "accent",
-    }
-    return chart([trace], x="period", y="released value", label="The released series")
+    x, y = ([point[key] for point in points] for key in ("period", "value"))
+    errors = {"type": "data", "array": [point.get("error") for point in points]}
+    line = trace("lines+markers", x, y, error_y=errors, tone="accent")
+    return chart([line], x="period", y="released value", label="The released series")

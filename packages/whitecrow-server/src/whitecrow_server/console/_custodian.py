@@ -22,7 +22,6 @@ READERS = ("custodian", "auditor")
 
 
 def add(site: Site) -> None:
-    """Add the pages."""
     service = site.service
 
     def datasets(visit: Visit) -> Page:

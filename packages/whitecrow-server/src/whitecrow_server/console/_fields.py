@@ -61,7 +61,6 @@ _MISSING = re.compile(r"^\w+ needs '([^']+)'(?=: )")
 
 
 def labels_of(groups: Iterable[Group]) -> dict[str, str]:
-    """What people see each field called."""
     return {field.name: field.label for group in groups for field in group.fields}
 
 

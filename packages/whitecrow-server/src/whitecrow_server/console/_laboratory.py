@@ -42,8 +42,6 @@ class _Set:
 
 
 def add(site: Site) -> None:
-    """Add the page."""
-
     def page(visit: Visit) -> Page:
         asked = {key: [value] for key, value in visit.request.query_params.items()}
         form = Form({**{key: [value] for key, value in _DEFAULTS.items()}, **asked})
@@ -156,49 +154,34 @@ def _series_chart(
 ) -> dict[str, Any]:
     days = np.arange(1, len(values) + 1)
     marked = stream.outlying
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "released mean",
-        "x": days.tolist(),
-        "y": values.round(4).tolist(),
-        "tone": "ok" if ours else "accent",
-    }
-    marks = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "a very long trip that day",
-        "x": days[marked].tolist(),
-        "y": values[marked].round(4).tolist(),
-        "tone": "danger",
-        "marker": {"size": 9, "symbol": "circle-open", "line": {"width": 2}},
-    }
+    x, y, tone = days.tolist(), values.round(4).tolist(), "ok" if ours else "accent"
+    line = charts.trace("lines", x, y, name="released mean", tone=tone)
+    marks = charts.trace(
+        "markers",
+        days[marked].tolist(),
+        values[marked].round(4).tolist(),
+        name="a very long trip that day",
+        tone="danger",
+        marker={"size": 9, "symbol": "circle-open", "line": {"width": 2}},
+    )
     return charts.chart([line, marks], x="day", y="km", label=title, showlegend=True)
 
 
 def _power_chart(strongest: tuple[Power, Power]) -> dict[str, Any]:
-    cuts = np.linspace(0.0, 1.0, 101)
+    cuts = np.linspace(0.0, 1.0, 101).tolist()
     names = (("noise that follows the data", "accent"), ("our publisher", "ok"))
     traces = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": name,
-            "x": cuts.round(3).tolist(),
-            "y": [round(found.at(float(cut)), 4) for cut in cuts],
-            "tone": tone,
-        }
+        charts.trace(
+            "lines",
+            [round(cut, 3) for cut in cuts],
+            [round(found.at(cut), 4) for cut in cuts],
+            name=name,
+            tone=tone,
+        )
         for found, (name, tone) in zip(strongest, names, strict=True)
     ]
-    guessing = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "guessing",
-        "x": [0, 1],
-        "y": [0, 1],
-        "tone": "muted",
-        "line": {"dash": "dot"},
-    }
+    diagonal: dict[str, Any] = {"name": "guessing", "tone": "muted", "line": {"dash": "dot"}}
+    guessing = charts.trace("lines", [0, 1], [0, 1], **diagonal)
     return charts.chart(
         [*traces, guessing],
         x="false alarms",

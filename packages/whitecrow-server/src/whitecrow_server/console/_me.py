@@ -20,7 +20,6 @@ _PASSWORDS = {"old": "Old", "new": "New", "again": "New, again"}
 
 
 def add(site: Site) -> None:
-    """Add the pages."""
     service = site.service
 
     def me(visit: Visit) -> Page:

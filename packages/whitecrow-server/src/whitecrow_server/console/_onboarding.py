@@ -23,7 +23,6 @@ from whitecrow.question import digest
 from whitecrow_server._undescribed import Wanted, bare
 from whitecrow_server._untrusted_input import question_from
 from whitecrow_server._uploads import UPLOADS
-from whitecrow_server.console._answers import meaning
 from whitecrow_server.console._card_form import (
     CSV_FIELDS,
     TABLE_FIELDS,
@@ -34,6 +33,7 @@ from whitecrow_server.console._card_form import (
 )
 from whitecrow_server.console._custodian import stepping
 from whitecrow_server.console._fields import Field, choices, decimal, whole
+from whitecrow_server.console._promise import meaning
 from whitecrow_server.console._site import HOME, Form, Go, Page, Site, Visit
 
 _CUSTODIAN = ("custodian",)
@@ -41,7 +41,6 @@ _ASKING = ("analyst", "custodian")
 
 
 def add(site: Site) -> None:
-    """Add the pages."""
     service = site.service
 
     # 1. The file

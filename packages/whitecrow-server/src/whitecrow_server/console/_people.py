@@ -14,7 +14,6 @@ from whitecrow_server.console._site import HOME, Go, Page, Site, Visit
 
 
 def add(site: Site) -> None:
-    """Add the pages."""
     service = site.service
 
     def everybody(visit: Visit, **more: Any) -> Page:

@@ -92,7 +92,6 @@ def _groups() -> tuple[Group, ...]:
 
 
 def add(site: Site) -> None:
-    """Add the page."""
     service = site.service
 
     def editor(visit: Visit, **more: Any) -> Page:

@@ -37,7 +37,6 @@ _COUNTED = ("euclidean", "manhattan", "chebyshev")
 
 
 def add(site: Site) -> None:
-    """Add the page."""
     service = site.service
 
     def page(visit: Visit) -> Page:
@@ -145,14 +144,7 @@ def _bands(
         if not len(inside):
             continue
         marker = {"color": colour, "symbol": sign, "size": 7, "line": {"width": 0.5}}
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": f"{edges[place]:.3g} to {edges[place + 1]:.3g}",
-                "x": inside[:, 0].round(6).tolist(),
-                "y": inside[:, 1].round(6).tolist(),
-                "marker": marker,
-            }
-        )
+        name = f"{edges[place]:.3g} to {edges[place + 1]:.3g}"
+        x, y = inside.round(6).T.tolist()
+        traces.append(charts.trace("markers", x, y, name=name, marker=marker))
     return charts.chart(traces, x=columns[0], y=columns[1], label=title, showlegend=True)

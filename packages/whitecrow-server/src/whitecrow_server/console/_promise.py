@@ -7,7 +7,8 @@ from fractions import Fraction
 from whitecrow.curator import Policy
 from whitecrow.data import Card
 from whitecrow.ledger import Budget
-from whitecrow.privacy import odds_factor, rounded_up
+from whitecrow.privacy import Guarantee, ZeroConcentrated, odds_factor, rounded_up
+from whitecrow_server.console import _show as show
 
 
 def promise(policy: Policy, budget: Budget, card: Card | None) -> list[str]:
@@ -91,3 +92,22 @@ def _times(epsilon: Fraction) -> str:
 
 def _small(delta: Fraction) -> str:
     return f"{float(delta):.3g}"
+
+
+def meaning(price: Guarantee) -> str:
+    """What a price means for somebody in the data, in one sentence."""
+    if isinstance(price, ZeroConcentrated):
+        return (
+            f"Gaussian noise with ρ = {show.up(price.rho)}: typical losses are about "
+            f"{show.number(float(2 * price.rho) ** 0.5)}, large ones are exponentially rare."
+        )
+    factor = odds_factor(Fraction(price.epsilon))
+    whom = {
+        "differential": "anybody",
+        "sensitive": "a covered record",
+        "conditional": "anybody else, while the condition holds,",
+    }[price.notion]
+    return (
+        f"Whatever you believe about {whom} before the answer, the odds of it change by at most "
+        f"{factor} times."
+    )

@@ -20,7 +20,6 @@ GROWTHS = {
 
 
 def add(site: Site) -> None:
-    """Add the pages."""
     service = site.service
 
     def timeline(visit: Visit, status: int = 200, **more: Any) -> Page:

@@ -24,7 +24,6 @@ _LONGEST = 20_000
 
 
 def add(site: Site) -> None:
-    """Add the page."""
     service = site.service
 
     def card_of(who: Person, name: str) -> Card:
@@ -85,7 +84,6 @@ def add(site: Site) -> None:
 
 
 def _series(written: object) -> Screening:
-    """The series that a form carries."""
     question = question_from(written) if isinstance(written, dict) else None
     if not isinstance(question, Screening):
         raise InvalidInput("The form is stale; open the screening again.")
@@ -111,13 +109,8 @@ def error_curve(figures: Mapping[str, Any]) -> dict[str, Any] | None:
     errors = figures.get("error_by_neighbours")
     if errors is None:
         return None
-    trace = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": [int(count) for count in errors],
-        "y": [round(100 * error, 4) for error in errors.values()],
-        "tone": "accent",
-    }
+    percents = [round(100 * error, 4) for error in errors.values()]
+    trace = charts.trace("lines+markers", map(int, errors), percents, tone="accent")
     label = "How often an answer is wrong, by the records near the one asked about"
     return {
         "rows": [(f"{int(count):,}", chance(error)) for count, error in errors.items()],

@@ -29,7 +29,6 @@ def up(amount: object) -> str:
 
 
 def down(amount: object) -> str:
-    """A remaining amount, rounded down."""
     return rounded_down(Fraction(str(amount)))
 
 
@@ -99,7 +98,6 @@ def gauges(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _covers(notion: str) -> str:
-    """Whom a notion covers."""
     words = COVERS.get(notion, notion)
     return words[:1].upper() + words[1:]
 

@@ -26,7 +26,6 @@ _FORM_MINUTES = 30
 
 
 def add(site: Site) -> None:
-    """Add the pages."""
     service = site.service
     form_cookie, state_cookie = f"{site.cookie_name}-form", f"{site.cookie_name}-state"
 

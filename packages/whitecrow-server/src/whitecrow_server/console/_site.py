@@ -102,15 +102,12 @@ class Visit:
 
     @property
     def who(self) -> Person:
-        """Who is visiting."""
         return self.session.person
 
     def part(self, name: str) -> str:
-        """A part of the address."""
         return str(self.request.path_params[name])
 
     def query(self, name: str) -> str:
-        """A parameter of the address."""
         return self.request.query_params.get(name, "").strip()
 
 
@@ -336,7 +333,6 @@ class Site:
 
     @property
     def cookie_name(self) -> str:
-        """The name of the session's cookie."""
         return str(self.service.sessions.cookie()["key"])
 
     def plain(self, request: Request, page: Page) -> Response:
@@ -344,7 +340,6 @@ class Site:
         return self.rendered(request, page, None)
 
     def rendered(self, request: Request, page: Page, session: Session | None) -> Response:
-        """Fill in a template."""
         template = self._environment.get_template(page.template)
         text = template.render(
             {

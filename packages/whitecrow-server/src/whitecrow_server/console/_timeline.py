@@ -32,7 +32,6 @@ ACTS = {
 
 
 def add(site: Site) -> None:
-    """Add the pages."""
     service = site.service
 
     def ledger(visit: Visit) -> Page:

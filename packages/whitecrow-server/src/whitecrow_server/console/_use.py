@@ -45,7 +45,6 @@ class Spend:
 
     @property
     def price(self) -> str:
-        """The price for people."""
         if self.epsilon is not None:
             return f"ε {rounded_up(self.epsilon)}"
         return f"ρ {rounded_up(self.rho or Fraction(0))}"
@@ -58,7 +57,6 @@ class Spend:
 
 
 def add(site: Site) -> None:
-    """Add the page."""
     service = site.service
 
     def page(visit: Visit) -> Page:

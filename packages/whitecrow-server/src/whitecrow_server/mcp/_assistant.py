@@ -93,7 +93,6 @@ class Assistant:
         self._spent = dict.fromkeys(AMOUNTS, Fraction(0))
 
     def call(self, name: str, given: Mapping[str, Any], elicit: Elicit | None) -> Any:
-        """Run a tool; return JSON."""
         if name == "list_datasets":
             return {"datasets": list(self._client(None).datasets())}
         client = self._client(str(given["dataset"]))

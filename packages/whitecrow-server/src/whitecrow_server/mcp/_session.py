@@ -29,7 +29,6 @@ class _Session:
         self._asked = 0
 
     def run(self) -> None:
-        """Serve until the input ends."""
         while (message := self._next()) is not None:
             try:
                 self._take(message)

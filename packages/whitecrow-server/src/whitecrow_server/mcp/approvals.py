@@ -78,7 +78,6 @@ class Approvals:
         self._write(f"{spend.code}.request", json.dumps(asdict(spend)))
 
     def requested(self, code: str) -> Spend:
-        """What a code stands for."""
         if not code.isalnum() or len(code) != _CODE_LENGTH:
             raise InvalidInput(
                 f"A code has {_CODE_LENGTH} letters and digits, as the assistant showed it."
