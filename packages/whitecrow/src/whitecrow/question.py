@@ -576,9 +576,12 @@ def digest(question: Question, card: Card | None = None, revision: int = 0) -> s
     return _as_read(question, reading(card.fingerprint(), revision))
 
 
-def digest_of_values(question: Question, card: Card) -> str:
-    """Return the identity of a question that is handed its values and reads no records."""
-    return _as_read(question, reading(card.values_fingerprint(), 0))
+def digest_of_values(question: Question, card: Card, revision: int = 0) -> str:
+    """Return the identity of a question that is handed its values and reads no records.
+
+    It is also what versions before 0.3 called a question as asked of a revision's records.
+    """
+    return _as_read(question, reading(card.values_fingerprint(), revision))
 
 
 def _as_read(question: Question, read_as: str) -> str:

@@ -455,6 +455,7 @@ class Curator:
             question=json.loads(question.canonical),
             price=price,
             location=self._location(question, price),
+            former=digest_of_values(question, self.card, self._identity.revision),
         )
         return Inquiry(question, code, request)
 

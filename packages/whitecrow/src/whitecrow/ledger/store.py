@@ -71,6 +71,8 @@ class ChargeRequest:
     price: Guarantee  # what the release will promise
     location: Location | None = None  # the ball a located question looks at; its price must be pure
     actor: str = ""  # who sent it, where that is not the analyst: somebody who acts for them
+    # Its identity as versions before 0.3 read records: an answer that was paid for then is free.
+    former: str = ""
     # From when on what comes of it may be told; the entry that closes it has that moment.
     told_at: ToldAt | None = field(default=None, compare=False, repr=False)
 
@@ -154,6 +156,18 @@ def charge(
     return Reservation(entry.seq, order.digest, order.analyst, fresh=True, epoch=1), mine
 
 
+def _known(
+    account: AccountTransaction, order: ChargeRequest
+) -> Reservation | RecordedOutcome | None:
+    """What became of a question; its answer may be one of an earlier version."""
+    found = account.outcome(order.digest)
+    if found is None and order.former not in ("", order.digest):
+        earlier = account.outcome(order.former)
+        if isinstance(earlier, RecordedOutcome) and earlier.answered:
+            return earlier
+    return found
+
+
 def record(
     account: AccountTransaction, held: Reservation, kind: str, body: Mapping[str, Any]
 ) -> RecordedOutcome:
@@ -232,7 +246,7 @@ class Quoting:
         index = SpatialIndex(account.session, account.id, geometry)
         for order in orders:
             admissible(order.price)
-            if order.digest not in self._seen and account.outcome(order.digest) is None:
+            if order.digest not in self._seen and _known(account, order) is None:
                 self._add(account, order, index)
             self._fitting += self._refusal is None
             self._last = order.analyst
@@ -518,7 +532,7 @@ class Ledger:
             if rule is not None:
                 rule(account.policy)
             share = account.share(order.analyst)
-            found = account.outcome(order.digest)
+            found = _known(account, order)
             if not isinstance(found, RecordedOutcome) and account.closed_by(datetime.now(UTC)):
                 raise DatasetClosed(CLOSED)
             if found is None:
@@ -547,6 +561,8 @@ class Ledger:
     def _foresee(self, order: ChargeRequest, session: Session, account: int) -> None:
         """Send the queries ahead that a reservation begins with."""
         session.ahead(BY_QUESTION, account=account, asked=order.digest)
+        if order.former:
+            session.ahead(BY_QUESTION, account=account, asked=order.former)
         session.ahead(SHARE, account=account, whose=order.analyst)
         if order.location is not None:
             SpatialIndex(session, account, self._geometry).foresee(order.location, order.analyst)
@@ -572,7 +588,7 @@ class Ledger:
         def look(account: AccountTransaction) -> tuple[RecordedOutcome | None, AccountSnapshot]:
             account.must_be_open()
             rule(account.policy)
-            outcome, share = account.outcome(order.digest), account.share(order.analyst)
+            outcome, share = _known(account, order), account.share(order.analyst)
             snapshot = account.snapshot({} if share is None else {order.analyst: share})
             if outcome is None:
                 quoting = Quoting(account)
