@@ -20,7 +20,7 @@ import pytest
 import whitecrow as wc
 from whitecrow import demo
 from whitecrow.curator import read_question
-from whitecrow.ledger import LINES, ChargeRequest, Ledger, RecordedOutcome
+from whitecrow.ledger import LINES, ChargeRequest, Ledger, RecordedOutcome, Reservation
 from whitecrow.ledger.verification import verify
 from whitecrow.place.balls import BALLS
 from whitecrow.questions import BUILT_IN
@@ -135,7 +135,7 @@ def test_asked_again_every_question_has_its_answer_and_a_publication_goes_on(
         question = read_question(entry.content["question"])
         request = opened.inquire(question).request
         assert request.digest != entry.digest
-        if entry.seq in answered and request.former == entry.digest:
+        if entry.seq in answered and request.former_digest == entry.digest:
             assert not opened.ask(question).charged
             told += 1
     assert told >= 8
@@ -144,3 +144,22 @@ def test_asked_again_every_question_has_its_answer_and_a_publication_goes_on(
     (point,) = publisher.update("2024-01-15", [700.0, 20.0])
     assert point.period == "2024-01-15"
     assert opened.remaining() == before
+
+
+def test_an_answer_of_before_opens_no_series_and_no_other_question(old: Path) -> None:
+    """What is charged under a name of its own is not paid by the plain question's old answer."""
+    with Ledger(old, geometry=BALLS) as ledger:
+        (paid, *_) = (
+            entry
+            for entry in ledger.entries("clinic", kind="reserve")
+            if entry.seq in {one.closes for one in ledger.entries("clinic", kind="settle")}
+        )
+        price = wc.DifferentialPrivacy("1/1000")
+        new = ChargeRequest("ana", "new", {}, price, former=("new", paid.digest))
+        assert isinstance(ledger.reserve("clinic", new)[0], RecordedOutcome)
+        assert ledger.quote("clinic", [new]).charged == 0
+        series = replace(new, digest="a series")
+        assert ledger.quote("clinic", [series]).charged == 1
+        held, _ = ledger.reserve("clinic", series)
+        assert isinstance(held, Reservation)
+        held.release()

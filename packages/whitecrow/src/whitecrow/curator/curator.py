@@ -449,13 +449,14 @@ class Curator:
             return question
         code = self._check(question)
         price = of_revision(question.price(self.card), self._identity.revision)
+        name = digest(question, self.card, self._identity.revision)
         request = ChargeRequest(
             analyst=analyst or self.analyst,
-            digest=digest(question, self.card, self._identity.revision),
+            digest=name,
             question=json.loads(question.canonical),
             price=price,
             location=self._location(question, price),
-            former=digest_of_values(question, self.card, self._identity.revision),
+            former=(name, digest_of_values(question, self.card, self._identity.revision)),
         )
         return Inquiry(question, code, request)
 

@@ -71,10 +71,17 @@ class ChargeRequest:
     price: Guarantee  # what the release will promise
     location: Location | None = None  # the ball a located question looks at; its price must be pure
     actor: str = ""  # who sent it, where that is not the analyst: somebody who acts for them
-    # Its identity as versions before 0.3 read records: an answer that was paid for then is free.
-    former: str = ""
+    # Its digest, and what versions before 0.3 called the same question: an answer that was paid for
+    # then is free. Under another digest (of a series, say) this is another question's.
+    former: tuple[str, str] = ("", "")
     # From when on what comes of it may be told; the entry that closes it has that moment.
     told_at: ToldAt | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def former_digest(self) -> str:
+        """What versions before 0.3 called this question; nothing if that is no other name."""
+        now, former = self.former
+        return former if now == self.digest != former else ""
 
 
 @dataclass(frozen=True)
@@ -161,8 +168,8 @@ def _known(
 ) -> Reservation | RecordedOutcome | None:
     """What became of a question; its answer may be one of an earlier version."""
     found = account.outcome(order.digest)
-    if found is None and order.former not in ("", order.digest):
-        earlier = account.outcome(order.former)
+    if found is None and (former := order.former_digest):
+        earlier = account.outcome(former)
         if isinstance(earlier, RecordedOutcome) and earlier.answered:
             return earlier
     return found
@@ -561,8 +568,8 @@ class Ledger:
     def _foresee(self, order: ChargeRequest, session: Session, account: int) -> None:
         """Send the queries ahead that a reservation begins with."""
         session.ahead(BY_QUESTION, account=account, asked=order.digest)
-        if order.former:
-            session.ahead(BY_QUESTION, account=account, asked=order.former)
+        if former := order.former_digest:
+            session.ahead(BY_QUESTION, account=account, asked=former)
         session.ahead(SHARE, account=account, whose=order.analyst)
         if order.location is not None:
             SpatialIndex(session, account, self._geometry).foresee(order.location, order.analyst)
