@@ -113,6 +113,7 @@ class Lookahead(Question):
         )
 
     def settle(self) -> None:
+        """Refuse a radius above 0."""
         if self.model.radius != 0:
             hint = (
                 "For a radius above 0 no look-ahead is sensitively private (Theorem 1 of the "

@@ -229,6 +229,7 @@ class AtPlace(Declared):
     order: Maybe[tuple[str, ...], Sequence[str]] = Maybe(Order(), default=None, former="columns")
 
     def settle(self) -> None:
+        """Put the columns into their one order."""
         record, order = in_order(self.record, self.order, self.model, type(self).__name__)
         self.put("record", record)
         self.put("order", order)

@@ -95,6 +95,7 @@ class Profile(Question):
     )
 
     def settle(self) -> None:
+        """Refuse a delta that does not help."""
         if self.delta and concentrated(self.epsilon, self.delta / 2) <= 0:
             hint = "Leave delta out, or give a larger one."
             raise invalid("Profile", "delta", "large enough to help", str(self.delta), hint)
