@@ -91,6 +91,15 @@ def test_a_file_of_the_version_before_is_read_and_written_as_the_present_one(sto
     assert (Detector.from_bytes(again).scores(RECORDS) == stored.scores(RECORDS)).all()
 
 
+def test_a_detector_with_distances_has_a_file_that_older_versions_refuse():
+    found = made()
+    octets = found.to_bytes()
+    assert struct.unpack_from("<H", octets, 8) == (4,)
+    again = Detector.from_bytes(octets)
+    assert (again.model.far, again.model.near) == (found.model.far, 1.75)
+    assert (again.scores(RECORDS) == found.scores(RECORDS)).all()
+
+
 SMALL = wc.Card(
     "visits",
     (

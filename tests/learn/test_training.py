@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -51,6 +52,25 @@ def test_far_records_score_above_common_ones_however_wide_the_bounds(
     common = scoring.raw_scores(model, columns, records(300, 5, seed=2))
     strange = scoring.raw_scores(model, columns, far)
     assert np.mean(strange[:, None] > common[None, :]) > 0.97
+
+
+def test_a_far_cluster_is_stranger_than_nearer_records_that_are_rarer() -> None:
+    """Counts alone would say the contrary: two hundred records lie together."""
+    rows = records(20_000, 3)
+    rows[:200, 0] = 30.0
+    model = trained(rows, bound=40.0)
+    odd = records(300, 3, seed=1)
+    odd[:, 0] = np.linspace(4.0, 4.7, 300)
+    odd[:, 1] = 3.0
+
+    def lead(scored: Model) -> float:
+        columns = scoring.encoders(scored)
+        far, near = (scoring.raw_scores(scored, columns, part) for part in (rows[:200], odd))
+        return float(np.mean(far[:, None] > near[None, :]))
+
+    assert lead(model) > 0.9
+    assert lead(replace(model, far=0.0)) < 0.5
+    assert lead(replace(model, near=3.0)) < 0.5
 
 
 @pytest.mark.parametrize("bound", [1e-310, 1e-300, 1e-160, 1e200, 8e307])

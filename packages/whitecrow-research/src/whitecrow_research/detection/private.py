@@ -32,6 +32,10 @@ def _without_peak(model: Model) -> Model:
     return replace(model, peak=0.0)
 
 
+def _without_distance(model: Model) -> Model:
+    return replace(model, far=0.0)
+
+
 def _peak_in_noise(model: Model) -> Model:
     """Return the model with a peak that does not go down where noise rules."""
     return replace(model, peak=4.0 * min(1.0, (6 / len(model.grids)) ** 2))
@@ -77,7 +81,9 @@ def _of_version_2(model: Model) -> Model:
     doubt = max(model.marginal_noise, 1.0) / model.records
     clear = few / (1.0 + (10.0 * doubt) ** 2)
     tail = 0.3 * min(1.0, 12 / columns) * (1.0 - clear)
-    return replace(model, peak=4.0 * few, tail=tail, far=2.0 * clear, ranks=1.0 - 0.5 * clear)
+    return replace(
+        model, peak=4.0 * few, tail=tail, far=2.0 * clear, near=0.0, ranks=1.0 - 0.5 * clear
+    )
 
 
 @dataclass(frozen=True)
@@ -153,6 +159,7 @@ SETTINGS: dict[str, Setting] = {
 _HEADS: dict[str, Callable[[Model], Model]] = {
     "weights of version 0.2": _of_version_2,
     "no peak": _without_peak,
+    "no distances": _without_distance,
     "peak in noise, too": _peak_in_noise,
     "no peak, tables not standardised": _not_standardised,
 }

@@ -3,7 +3,7 @@
 | part | bytes | |
 |---|---|---|
 | mark | 8 | ``WCROWDET`` |
-| version | 2 | little-endian, 3; files of version 2, without two of the numbers, are read too |
+| version | 2 | little-endian, 4; 2 and 3, without some of the numbers, are read too |
 | length of the header | 4 | little-endian |
 | header | | JSON: card, question, guarantee, thresholds; of each model grids and arrays |
 | arrays | | zlib; one after the other, each as the planes of its bytes, the low bytes first |
@@ -35,7 +35,7 @@ from whitecrow.errors import InvalidInput
 from whitecrow.privacy import DifferentialPrivacy
 
 MARK = b"WCROWDET"
-VERSION = 3
+VERSION = 4
 _HEAD = struct.Struct("<8sHI")
 _MOST = 1 << 28  # a detector is far smaller than this
 _MOST_CELLS = 1 << 11  # of a column without an order
@@ -50,7 +50,8 @@ def packed(models: Sequence[Model], about: Mapping[str, Any]) -> bytes:
     written = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
     # Counts are noisy: looking harder takes twenty times as long and saves one byte in fifty.
     squeezed = zlib.compress(b"".join(planes for _, planes in parts), 6)
-    body = _HEAD.pack(MARK, VERSION, len(written)) + written + squeezed
+    version = VERSION if any(model.near for model in models) else 3
+    body = _HEAD.pack(MARK, version, len(written)) + written + squeezed
     return body + hashlib.sha256(body).digest()
 
 
@@ -79,14 +80,16 @@ def _part(model: Model) -> tuple[dict[str, Any], bytes]:
             }
             for grid in model.grids
         ],
-        "numbers": {name: getattr(model, name) for name in _NUMBERS},
+        "numbers": {
+            name: getattr(model, name) for name in _NUMBERS if name != "near" or model.near
+        },
         "arrays": {name: len(array) for name, array in arrays.items()},
     }
     return header, b"".join(planes)
 
 
-_SINCE_3 = {"far": 0.0, "ranks": 1.0}
-"""Numbers that files of version 2 do not have, and what they mean there."""
+_NEWER = {"far": 0.0, "ranks": 1.0, "near": 0.0}
+"""Numbers that older files do not have, and what they mean there."""
 _NUMBERS = {
     "records": (1.0, 2.0**100),
     "noise": (0.0, 2.0**100),
@@ -95,6 +98,7 @@ _NUMBERS = {
     "tail": (0.0, 64.0),
     "far": (0.0, 64.0),
     "ranks": (0.0, 64.0),
+    "near": (0.0, 64.0),
 }
 """Between which numbers each may lie: far beyond what is ever learned."""
 _ARRAYS = ("shares", "logarithms", "ranks", "start", "axis", "offset", "pace", "counts")
@@ -105,8 +109,8 @@ def unpacked(octets: bytes) -> tuple[tuple[Model, ...], dict[str, Any]]:
     if len(octets) < _HEAD.size + 32 or octets[:8] != MARK:
         raise InvalidInput("This is not a detector file.")
     _, version, length = _HEAD.unpack_from(octets)
-    if version not in (2, VERSION):
-        raise _refused(f"is of version {version}; this whitecrow reads versions 2 and {VERSION}")
+    if not 2 <= version <= VERSION:
+        raise _refused(f"is of version {version}; this whitecrow reads versions 2 to {VERSION}")
     body, checksum = octets[:-32], octets[-32:]
     if hashlib.sha256(body).digest() != checksum:
         raise _refused("is damaged: its checksum is another")
@@ -159,7 +163,7 @@ def _model(header: dict[str, Any], octets: bytes) -> Model:
         arrays[name] = _joined(octets[place : place + 4 * size])
         place += 4 * size
     grids = tuple(_grid(written) for written in header["grids"])
-    given = {**_SINCE_3, **header["numbers"]}
+    given = {**_NEWER, **header["numbers"]}
     numbers = {name: float(given[name]) for name in _NUMBERS}
     ends = np.cumsum([grid.cells for grid in grids])[:-1]
     looks = [

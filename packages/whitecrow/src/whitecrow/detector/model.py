@@ -298,11 +298,13 @@ class Model:
     noise: float  # the standard deviation of a count's noise
     marginal_noise: float  # about that of a noisy cumulative count of one column
     peak: float  # how much more than its share a very strange cell counts
-    # tail, far, ranks: Of detectors learned by version 0.2 alone: the weight of the columns' tails
-    # beside the tables, how much stranger a cell is for each unit of the logarithmic coordinate
-    # that it lies from the middle, and the weight of tables that see columns by their ranks.
-    tail: float = 0.0
+    # How much stranger a cell is for each unit of the logarithmic coordinate that it lies from the
+    # middle, and from which distance on: 0 in detectors of version 0.2.
     far: float = 0.0
+    near: float = 0.0
+    # tail, ranks: Of detectors learned by version 0.2 alone: the weight of the columns' tails
+    # beside the tables, and of tables that see columns by their ranks.
+    tail: float = 0.0
     ranks: float = 1.0
 
     @property
@@ -317,7 +319,8 @@ class Model:
         as single ones (an Isolation Forest learns from so many records a tree).
         """
         floor = max(self.noise, 1.0, self.records / _RARE)
-        surprise = -softlog(self.counts, floor) + self.far * self.tables.reaches(self._begins)
+        beyond = np.maximum(self.tables.reaches(self._begins) - self.near, 0.0)
+        surprise = -softlog(self.counts, floor) + self.far * beyond
         weight = np.maximum(self.counts - self.noise, 0.0)
         base = self.tables.base
         for first, last in pairwise(base):

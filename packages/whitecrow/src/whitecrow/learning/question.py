@@ -97,11 +97,15 @@ def families(law: str, records: float, total: Fraction) -> tuple[tuple[Family, i
     return tuple((family, family.parts * unit) for family in _FAMILIES)
 
 
-def peak_of(columns: int, doubt: float) -> float:
-    """Return how much more than its share a very strange cell counts in a score.
+NEAR = 1.75
+"""From which logarithmic coordinate on distance alone makes a cell stranger: 4.75 deviations."""
+
+
+def weights(columns: int, doubt: float) -> tuple[float, float]:
+    """Return how much more than its share a very strange cell counts in a score, and a far one.
 
     With few columns an outlier shows in few tables, and strongly; with many it shows weakly in many
-    tables.
+    tables. Distance finds outliers that come in a cluster, which is not rare.
 
     Parameters
     ----------
@@ -111,7 +115,8 @@ def peak_of(columns: int, doubt: float) -> float:
         strange cell is one that noise made.
     """
     few = min(1.0, (_FEW_COLUMNS / columns) ** 2)
-    return 4.0 * few / (1.0 + (_DROWNED * doubt) ** 2)
+    clear = few / (1.0 + (_DROWNED * doubt) ** 2)
+    return 4.0 * clear, clear
 
 
 def draw_tables(columns: int, wanted: tuple[tuple[Family, int], ...], seed: int) -> Tables:

@@ -16,12 +16,13 @@ from whitecrow.detector.scoring import Encoder
 from whitecrow.histogram.facts import Answers
 from whitecrow.learning.facts import ByColumn, ByTable, joined
 from whitecrow.learning.question import (
+    NEAR,
     Family,
     draw_tables,
     families,
     marginal_share,
-    peak_of,
     rounds,
+    weights,
 )
 
 # Stage 1: the distribution of each column, from noisy histograms on ever finer public grids.
@@ -249,6 +250,7 @@ def train(
     cells = ByTable(encoders, tables)
     counts, deviation = answers.counts(cells, share * (1 - first), len(tables))
     limit = np.iinfo(np.int32)
+    peak, far = weights(len(grids), marginals.doubt)
     return Model(
         grids=marginals.grids,
         shares=marginals.shares,
@@ -258,5 +260,7 @@ def train(
         records=records,
         noise=deviation,
         marginal_noise=marginals.noise,
-        peak=peak_of(len(grids), marginals.doubt),
+        peak=peak,
+        far=far,
+        near=NEAR,
     )
