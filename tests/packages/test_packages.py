@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CORE = "whitecrow"
 EXAMPLE = "whitecrow-nearby"
 OTHERS = ("whitecrow-server", "whitecrow-audit", "whitecrow-metadata", "whitecrow-research")
-LINES_AT_MOST = {"whitecrow": 58_800, "whitecrow-server": 14_100, "whitecrow-audit": 9_000}
+LINES_AT_MOST = {"whitecrow": 58_900, "whitecrow-server": 14_200, "whitecrow-audit": 9_000}
 """Lines of Python in each wheel."""
 
 WEB = {"fastapi", "starlette", "uvicorn", "jinja2", "pydantic", "structlog", "argon2", "joserfc"}
