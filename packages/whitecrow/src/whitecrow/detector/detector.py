@@ -41,7 +41,7 @@ _Raw = Callable[[Model, tuple[scoring.Encoder, ...], Vector], npt.NDArray[np.int
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Detector:
-    """A public object that tells how strange a record is, compared with the data it was learned from.
+    """A public object that tells how strange a record is among those it was learned from.
 
     Made by :meth:`whitecrow.Curator.learn`. Scoring is post-processing: it costs nothing and
     promises nothing new.
