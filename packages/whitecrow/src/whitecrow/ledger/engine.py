@@ -127,7 +127,7 @@ def _replace_ended_connections(engine: Engine) -> None:
     def given_back(connection: object, record: ConnectionPoolEntry) -> None:
         record.info["used"] = time.monotonic()
 
-    def taken(connection: Any, record: ConnectionPoolEntry, proxy: object) -> None:
+    def taken(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
         idle = time.monotonic() > record.info.get("used", math.inf) + _IDLE_SECONDS
         if idle or _has_arrived(connection):
             try:
