@@ -52,8 +52,10 @@ def test_under_another_card_the_same_words_are_another_question():
         Card("visits", (Column("age", lower=0, upper=120, outside=o),)) for o in ("reject", "clip")
     ]
     assert digest(question, cards[0]) != digest(question, cards[1])
-    renamed = Card("people", cards[0].columns, size_public=True, size=4)
-    assert digest(question, renamed) == digest(question, cards[0])
+    assert digest(question, Card("people", cards[0].columns)) == digest(question, cards[0])
+    # Under a public size all columns decide who counts, whatever is asked; the number does not.
+    four, five = (Card("people", cards[0].columns, size_public=True, size=n) for n in (4, 5))
+    assert digest(question, four) == digest(question, five) != digest(question, cards[0])
     first = wc.Curator.open(rows, card=cards[0], ledger="sqlite://", name="visits")
     assert first.ask(question).charged
     assert not first.ask(question).charged

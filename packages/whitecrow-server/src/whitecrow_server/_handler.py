@@ -294,16 +294,16 @@ class AskRoute(APIRoute):
     What FastAPI does for any signature costs more than the rest of a request.
     """
 
-    action = "ask"
+    @staticmethod
+    async def reply(handler: RequestHandler, request: Request, name: str) -> Response:
+        """Reply to a request about a dataset."""
+        return await handler.ask(request, name)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         async def directly(request: Request) -> Response:
             handler: RequestHandler = request.app.state.handler
             try:
-                reply: Response = await getattr(handler, self.action)(
-                    request, request.path_params["name"]
-                )
-                return reply
+                return await self.reply(handler, request, request.path_params["name"])
             except WhitecrowError as error:
                 return refusal(error)
 
@@ -313,7 +313,9 @@ class AskRoute(APIRoute):
 class PlanRoute(AskRoute):
     """The route whose bodies are long: parsed where they delay nobody."""
 
-    action = "plan"
+    @staticmethod
+    async def reply(handler: RequestHandler, request: Request, name: str) -> Response:
+        return await handler.plan(request, name)
 
 
 async def _replied(

@@ -119,10 +119,10 @@ def strangest(detector: Detector, data: Any, top: int) -> Strangest:
         Strange(row + 1, score, limit is not None and score > limit, _reasons(detector, added))
         for score, row, added in kept
     )
-    table = pyarrow.table(
-        {name: [getattr(one, name) for one in rows] for name in ("row", "score", "outlier", "why")},
-        schema=pyarrow.schema(_TABLE),
-    )
+    written = [
+        {"row": one.row, "score": one.score, "outlier": one.outlier, "why": one.why} for one in rows
+    ]
+    table = pyarrow.Table.from_pylist(written, schema=pyarrow.schema(_TABLE))
     framed = like(data, table, [one.row - 1 for one in rows])
     return Strangest(records, unscored, limit, outliers, rows, framed)
 
