@@ -82,7 +82,7 @@ def _trips(wire: Wire, before: int) -> int:
 
 
 @pytest.mark.parametrize("located", [False, True])
-def test_a_reservation_waits_three_times_at_the_most_and_a_settlement_twice(
+def test_a_reservation_waits_four_times_at_the_most_and_a_settlement_three_times(
     server: postgres.Cluster, tmp_path: Path, located: bool
 ) -> None:
     waited: list[tuple[int, int]] = []
@@ -99,8 +99,8 @@ def test_a_reservation_waits_three_times_at_the_most_and_a_settlement_twice(
             ledger.settle("clinic", held, i)
             waited.append((reserved, _trips(wire, before)))
     # The first of a process take their connections.
-    assert max(reserved for reserved, _ in waited[2:]) <= 3, waited
-    assert max(settled for _, settled in waited[2:]) <= 2, waited
+    assert max(reserved for reserved, _ in waited[2:]) <= 4, waited
+    assert max(settled for _, settled in waited[2:]) <= 3, waited
 
 
 @pytest.mark.parametrize("caught", [False, True])

@@ -12,17 +12,14 @@ PostgreSQL (one writer a dataset).
 
 from __future__ import annotations
 
-import math
-import selectors
 import sqlite3
-import time
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError, NoSuchModuleError
-from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import StaticPool
 
 from whitecrow.errors import (
     InvalidInput,
@@ -48,9 +45,6 @@ _POSTGRESQL = {
     "tcp_user_timeout": 30_000,
 }
 """How connections notice that nobody is at their other end."""
-
-_IDLE_SECONDS = 1.0
-"""How long nobody has used a connection that is tried before it is used again."""
 
 _STATEMENTS = "-c statement_timeout=120s"
 """No statement takes as long, unless its server hangs; changes of the schema may."""
@@ -94,6 +88,8 @@ def engine_for(url: URL, *, patience: float) -> Engine:
         options |= {
             # An ask holds a second connection for its claim: a bounded pool could lock itself up.
             "max_overflow": -1,
+            # A connection that the server has ended meanwhile is replaced before it is used.
+            "pool_pre_ping": True,
             "connect_args": {
                 **{name: one for name, one in _POSTGRESQL.items() if name not in url.query},
                 "options": f"{_STATEMENTS} {url.query.get('options', '')}".strip(),
@@ -112,38 +108,7 @@ def engine_for(url: URL, *, patience: float) -> Engine:
     if backend == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-    else:
-        _replace_ended_connections(engine)
     return engine
-
-
-def _replace_ended_connections(engine: Engine) -> None:
-    """Replace a connection that the server has ended meanwhile before it is used.
-
-    One that was in use a moment ago, and on which nothing has arrived, is not tried: that would be
-    a round trip for every transaction.
-    """
-
-    def given_back(connection: object, record: ConnectionPoolEntry) -> None:
-        record.info["used"] = time.monotonic()
-
-    def taken(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
-        idle = time.monotonic() > record.info.get("used", math.inf) + _IDLE_SECONDS
-        if idle or _has_arrived(connection):
-            try:
-                engine.dialect.do_ping(connection)
-            except engine.dialect.loaded_dbapi.Error:
-                raise InvalidatePoolError from None
-
-    event.listen(engine, "checkin", given_back)
-    event.listen(engine, "checkout", taken)
-
-
-def _has_arrived(connection: Any) -> bool:
-    """Whether something can be read of a connection; the server tells that it ends it."""
-    with selectors.DefaultSelector() as waiting:
-        waiting.register(connection.fileno(), selectors.EVENT_READ)
-        return bool(waiting.select(0))
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
