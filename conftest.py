@@ -19,7 +19,7 @@ from whitecrow.noise.seeded import SeededSource
 ROOT = Path(__file__).resolve().parent
 
 # It takes parts of the system away from whichever process imports it.
-collect_ignore = ["tests/elsewhere/sitecustomize.py"]
+collect_ignore = ["tests/other_systems/sitecustomize.py"]
 
 
 def kernel_cache() -> Path:

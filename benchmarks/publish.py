@@ -22,8 +22,8 @@ import numpy as np
 from benchmarks.common import emit, parser, print_table
 from whitecrow.data import Card, Column
 from whitecrow.publish import Publish, Publisher
-from whitecrow.publish.coefficients import ONE, fitted
-from whitecrow.publish.counters import Buffered, Counter, Independent, Tree
+from whitecrow.publish.buffered import Buffered, fitted
+from whitecrow.publish.counters import ONE, Counter, Independent, Tree
 from whitecrow.publish.plan import counter_for
 
 CARD = Card("stream", (Column("km", lower=0, upper=100), Column("t", lower=0, upper=1e12)))

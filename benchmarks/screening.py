@@ -53,7 +53,7 @@ def in_process(folder: Path, records: int, questions: int, single: int) -> None:
         emit("charges_a_second", single / (time.perf_counter() - began))
         execution = curator._execution
         active = gather(screening.question, execution._dataset, execution._engine).exact_active
-        (counters,) = active._cache._kept.values()
+        (counters,) = active._series.values()
         emit("bytes_a_record", counters._flags.nbytes / records)
 
 

@@ -22,8 +22,7 @@ import yaml
 from click.testing import CliRunner
 
 from whitecrow.cli import whitecrow
-from whitecrow_server import Provider
-from whitecrow_server.commands import serve
+from whitecrow_server import Provider, _listening
 
 ROOT = Path(__file__).resolve().parents[1]
 CHART = ROOT / "deploy" / "chart"
@@ -192,7 +191,7 @@ def test_the_service_starts_with_the_very_command_that_is_deployed(
             after if one == before else one.replace(f"={before}", f"={after}") for one in words
         ]
     began: list[int] = []
-    monkeypatch.setattr(serve, "run", lambda listening, *more: began.append(1))
+    monkeypatch.setattr(_listening, "run", lambda listening, *more: began.append(1))
     monkeypatch.setenv("WHITECROW_SETTINGS", "")
     monkeypatch.delenv("WHITECROW_FIRST_SIGN_IN", raising=False)
     monkeypatch.setenv("WHITECROW_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")

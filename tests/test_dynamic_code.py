@@ -20,11 +20,10 @@ IMPORTS = {
         "_cases",
     ): "names of MECHANISMS, checked where the work is shared out",
     ("whitecrow_audit/verify/__init__.py", "checks"): "names of MECHANISMS",
-    ("whitecrow/demo/__init__.py", "run"): "names of CHAPTERS",
     ("whitecrow/cli/__init__.py", "get_command"): "names of COMMANDS",
     ("whitecrow/questions.py", "_built_in"): "modules that BUILT_IN lists",
     (
-        "whitecrow_server/_added.py",
+        "whitecrow_server/_messages.py",
         "register_added",
     ): "modules whose questions and models the parent process registered",
     ("whitecrow/neighbours/devices.py", "_imported"): "called with cupy and torch",
@@ -32,15 +31,20 @@ IMPORTS = {
 """Functions that import a module whose name is computed."""
 
 LOOKUPS = {
-    ("whitecrow_server/_added.py", "register_added"): "models that the parent process registered",
+    (
+        "whitecrow_server/_messages.py",
+        "register_added",
+    ): "models that the parent process registered",
     ("whitecrow/__init__.py", "__getattr__"): "a key of _WHERE",
+    ("whitecrow/demo/__init__.py", "run"): "names of CHAPTERS",
+    ("whitecrow/cli/__init__.py", "get_command"): "names of COMMANDS",
     (
         "whitecrow/question.py",
         "__getattr__",
     ): "what the caller types: a method of the detector it holds",
     ("whitecrow_server/__init__.py", "__getattr__"): "a key of _WHERE",
     (
-        "whitecrow/declaration/parameter.py",
+        "whitecrow/declaration.py",
         "__getattr__",
     ): "what our own surfaces ask of a parameter",
     ("whitecrow_audit/audit/shipped.py", "same_facts"): "fields of a dataclass",
@@ -49,14 +53,14 @@ LOOKUPS = {
     ("whitecrow_audit/verify/tape.py", "__getattr__"): "what our own mechanisms ask of a price",
     ("whitecrow_audit/verify/monitor.py", "__getattr__"): "what our own steps ask of a question",
     ("whitecrow_audit/audit/learn.py", "__getattr__"): "what our own training asks of a price",
-    ("whitecrow/curator/registry.py", "_loss"): "epsilon, delta or rho of a total",
+    ("whitecrow/curator/registry.py", "registry_entry"): "epsilon, delta or rho of a total",
     ("whitecrow/ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",
     ("whitecrow/ledger/account.py", "too_many"): "names of _AMOUNTS that the price has",
     ("whitecrow/privacy/guarantees.py", "_make_exact"): "epsilon, delta or rho, as the class says",
     ("whitecrow/ledger/spatial.py", "sheet"): "lines of LINES",
-    ("whitecrow/ledger/verification.py", "_misplaced"): "lines of LINES",
+    ("whitecrow/detector/contributions.py", "top_outliers"): "names of _TABLE",
     ("whitecrow_server/_handler.py", "share"): "values of _LANE_OF",
-    ("whitecrow_server/_telemetry.py", "_message"): "a level of our own events",
+    ("whitecrow_server/_metrics.py", "_message"): "a level of our own events",
     ("whitecrow_server/_untrusted_input.py", "question_from"): "names that a question declares",
     ("whitecrow/testing.py", "_declared"): "parameters of a question's own declaration",
 }

@@ -50,7 +50,7 @@ def test_nobody_imports_what_is_internal_to_another_folder() -> None:
     [
         ("whitecrow.cli.card", "whitecrow.data._template.written", True),
         ("whitecrow_server._app", "whitecrow.data._values", True),
-        ("whitecrow.noise.shares", "whitecrow.noise.bulk._words", True),
+        ("whitecrow.noise.seeded", "whitecrow.noise.bulk._words", True),
         ("whitecrow.data.reading", "whitecrow.data._values.read", False),
         ("whitecrow.data.warehouse.spark", "whitecrow.data._values.read", False),
     ],

@@ -18,9 +18,9 @@ _CYCLE = "a cycle: each of the two makes the other"
 _RARELY = "scoring, which others start often, needs none of these"
 
 LISTED = {
-    ("whitecrow/anomaly/detectors/registry.py", "whitecrow.anomaly.detectors.libraries"): _CYCLE,
     ("whitecrow_audit/audit/service.py", "whitecrow_server.loopback"): "the service is an extra",
     ("whitecrow/client.py", "whitecrow.curator.models"): "advice is loaded when asked for",
+    ("whitecrow/demo/__init__.py", "whitecrow.demo"): "its data are wanted without the story",
     (
         "whitecrow/curator/models.py",
         "whitecrow.tune",
@@ -39,13 +39,11 @@ LISTED = {
     ): "the code of a question is loaded when asked",
     ("whitecrow/curator/curator.py", "whitecrow.curator.models"): "advice is loaded when asked for",
     ("whitecrow/curator/curator.py", "whitecrow.curator.dummy"): "made-up records, when asked for",
-    ("whitecrow/data/intake.py", "whitecrow.data.warehouse"): _CYCLE,
     ("whitecrow/detector/detector.py", "whitecrow.detector"): _RARELY,
     ("whitecrow/detector/detector.py", "whitecrow.detector.picture"): _RARELY,
-    ("whitecrow/detector/detector.py", "whitecrow.detector.top_outliers"): _RARELY,
     ("whitecrow/detector/detector.py", "whitecrow.neighbours"): _RARELY,
-    ("whitecrow/detector/detector.py", "whitecrow.detector.on_spark"): _RARELY,
-    ("whitecrow/detector/on_spark.py", "whitecrow.detector.detector"): _CYCLE,
+    ("whitecrow/detector/detector.py", "whitecrow.detector.remote"): _RARELY,
+    ("whitecrow/detector/remote.py", "whitecrow.detector.detector"): _CYCLE,
     ("whitecrow/histogram/table.py", "whitecrow.histogram.picture"): _CYCLE,
     ("whitecrow/place/balls.py", "whitecrow.place.recount"): _CYCLE,
     (

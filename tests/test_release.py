@@ -19,7 +19,7 @@ from whitecrow.questions import kinds, question_type
 
 ROOT = Path(__file__).parents[1]
 
-ELSEWHERE = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "elsewhere")}
+OTHER_SYSTEM = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "other_systems")}
 """For a Python, and all that it starts, without what only Linux has: see sitecustomize there."""
 
 PURE = (
@@ -36,7 +36,7 @@ def elsewhere(code: str) -> str:
     """Run code in a Python that lacks what only Linux has."""
     found = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)],
-        env=ELSEWHERE,
+        env=OTHER_SYSTEM,
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -82,7 +82,7 @@ def test_the_tests_pass_without_what_only_linux_has() -> None:
     words = ["-q", "-p", "no:cacheprovider", "-k", "not postgresql"]
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", *words, *(f"tests/{name}" for name in _TESTED)],
-        env=ELSEWHERE,
+        env=OTHER_SYSTEM,
         cwd=ROOT,
         capture_output=True,
         text=True,

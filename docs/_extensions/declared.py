@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from whitecrow.declaration import REQUIRED
 from whitecrow.questions import BUILT_IN, question_type
 from whitecrow_server import Settings, create_app
-from whitecrow_server._events import EVENTS
+from whitecrow_server._logs import EVENTS
 from whitecrow_server._settings import reference
 
 

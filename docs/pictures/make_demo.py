@@ -21,8 +21,8 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 import whitecrow as wc
 from whitecrow import demo
 from whitecrow import rendering as look
-from whitecrow.cli import demo as shown
 from whitecrow.cli import screen_output
+from whitecrow.cli import start as shown
 
 HERE = Path(__file__).parent
 FLAGS = ("--no-sandbox", "--headless", "--disable-gpu", "--disable-dev-shm-usage",

@@ -16,7 +16,7 @@ from dp_accounting.pld import pld_privacy_accountant
 from dp_accounting.rdp import rdp_privacy_accountant
 
 from whitecrow.privacy import DifferentialPrivacy, ZeroConcentrated, compose
-from whitecrow.privacy.conversion import to_approximate
+from whitecrow.privacy.composition import to_approximate
 
 CASES = [(Fraction(1, 100), Fraction(1, 10**6)), (Fraction(1, 8), Fraction(1, 10**6))]
 CASES += [(Fraction(1, 2), Fraction(1, 10**5)), (Fraction(2), Fraction(1, 10**9))]

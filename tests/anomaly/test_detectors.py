@@ -20,9 +20,9 @@ from whitecrow.anomaly.detectors import (
     Histogram,
     LocalOutlierFactor,
     detector_from_json,
-    kernels,
 )
 from whitecrow.errors import InvalidInput
+from whitecrow.explain import _kernels as kernels
 
 
 @njit

@@ -17,8 +17,8 @@ from whitecrow.anomaly.detectors import (
     Parameter,
     Registered,
     detector_from_json,
+    libraries,
     register_detector,
-    registry,
 )
 from whitecrow.anomaly.detectors.libraries import SHIPPED
 from whitecrow.errors import InvalidInput, Unavailable
@@ -30,11 +30,11 @@ NAMES = [detector.name for detector in SHIPPED]
 @pytest.fixture
 def own_names(monkeypatch):
     """A registry of this test's own."""
-    monkeypatch.setattr(registry, "_REGISTERED", {})
-    registry._enable.cache_clear()
+    monkeypatch.setattr(libraries, "_REGISTERED", {})
+    libraries._enable.cache_clear()
     yield monkeypatch
     monkeypatch.undo()
-    registry._enable.cache_clear()
+    libraries._enable.cache_clear()
 
 
 def test_scikit_learns_lof_agrees_with_ours():
@@ -151,17 +151,17 @@ def test_an_entry_point_is_loaded_only_if_the_operator_lists_it(own_names):
     with pytest.raises(InvalidInput):
         FittedDetector("plug_in")
     assert not point.loaded
-    registry._enable.cache_clear()
-    own_names.setenv(registry.ENABLED, "plug_in")
+    libraries._enable.cache_clear()
+    own_names.setenv(libraries.ENABLED, "plug_in")
     FittedDetector("plug_in")
     assert point.loaded
-    registry._enable.cache_clear()
-    own_names.setenv(registry.ENABLED, "plug_in, missing")
+    libraries._enable.cache_clear()
+    own_names.setenv(libraries.ENABLED, "plug_in, missing")
     with pytest.raises(Unavailable, match="0 installed packages offer 'missing'"):
         FittedDetector("ecod")
-    registry._enable.cache_clear()
+    libraries._enable.cache_clear()
     point.found = "not a detector"
-    own_names.setenv(registry.ENABLED, "plug_in")
+    own_names.setenv(libraries.ENABLED, "plug_in")
     with pytest.raises(Unavailable, match="is no Registered"):
         FittedDetector("ecod")
 

@@ -24,8 +24,8 @@ from whitecrow.attack import (
     publisher_power,
     score,
 )
-from whitecrow.attack.judge import outlying_segments
 from whitecrow.attack.naive import naive_loss, naive_release, naive_scale
+from whitecrow.attack.scores import outlying_segments
 from whitecrow.attack.streams import Stream, porto_like, publish_days
 from whitecrow.data import Card, Column
 from whitecrow.errors import InvalidInput

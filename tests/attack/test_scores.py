@@ -23,8 +23,7 @@ from whitecrow.attack import (
     score,
     simulated_threshold,
 )
-from whitecrow.attack.judge import outlying_segments
-from whitecrow.attack.scores import _freedom
+from whitecrow.attack.scores import _freedom, outlying_segments
 from whitecrow.errors import InvalidInput
 from whitecrow.publish import Point
 
@@ -246,7 +245,7 @@ def test_an_unnamed_column_is_asked_for():
 
 
 def test_the_picture_is_drawn(tmp_path):
-    from whitecrow.attack.picture import draw
+    from whitecrow.attack.inference import draw
 
     rng = np.random.default_rng(7)
     found = attack(rng.laplace(5, 1, 60), outliers=rng.random(60) < 0.1)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 import whitecrow as wc
 from whitecrow.cli import whitecrow
 from whitecrow.data import Card, Column
-from whitecrow.data.intake import intake_words
+from whitecrow.data.dataset import intake_words
 
 CARD = """
 name = "clinic"

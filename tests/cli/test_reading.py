@@ -124,7 +124,7 @@ def test_what_is_for_a_file_is_not_wrapped(clinic, tmp_path):
 
 
 def test_doctor_says_how_to_get_what_is_missing(monkeypatch):
-    monkeypatch.setattr("whitecrow.cli.doctor._installed", lambda package: None)
+    monkeypatch.setattr("whitecrow.cli.start._installed", lambda package: None)
     found = run("doctor")
     assert found.exit_code == 0
     for extra in ("plots", "detectors", "sql", "gpu", "spark", "server"):

@@ -18,7 +18,7 @@ import whitecrow as wc
 from whitecrow.cli import whitecrow
 from whitecrow.cli.secrets import check_argv, named, read_secret, token
 from whitecrow.data import SqlQuery
-from whitecrow_server import Settings
+from whitecrow_server import Settings, _listening
 from whitecrow_server.commands import serve
 
 SECRET = "opensesame"  # noqa: S105 - made up
@@ -67,8 +67,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
         found.append(settings)
 
     monkeypatch.setattr(serve, "invite", note)
-    monkeypatch.setattr(serve, "bound", lambda host, port, workers: [socket.socket()])
-    monkeypatch.setattr(serve, "run", lambda *given: None)
+    monkeypatch.setattr(_listening, "bound", lambda host, port, workers: [socket.socket()])
+    monkeypatch.setattr(_listening, "run", lambda *given: None)
     monkeypatch.delenv(serve.SETTINGS, raising=False)
     return found
 

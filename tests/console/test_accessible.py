@@ -11,7 +11,7 @@ from .test_browser import browser, pytestmark, tabs  # noqa: F401 - fixtures and
 from .test_who_sees import GETS, VISITORS
 
 CHECKS = (
-    (Path(__file__).parents[1] / "look" / "accessibility.js")
+    (Path(__file__).parents[1] / "rendering" / "accessibility.js")
     .read_text(encoding="utf-8")
     .partition("\n")[2]
 )

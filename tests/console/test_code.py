@@ -69,8 +69,8 @@ def stored(name: str) -> dict[str, Any]:
     form = Form(
         {key: value if isinstance(value, list) else [value] for key, value in fields.items()}
     )
-    asked = read_question_form(question_type(kind).question, form, CLINIC)
-    question = read_question({"kind": kind, **asked.question})
+    asked, _ = read_question_form(question_type(kind).question, form, CLINIC)
+    question = read_question({"kind": kind, **asked})
     question.check(CLINIC)
     return {"kind": kind, **question.to_json()}
 

@@ -352,7 +352,7 @@ def test_replies_to_asks_leave_at_published_moments(tmp_path: Path) -> None:
 def test_a_person_sets_up_a_second_factor_and_ends_a_session(house: House) -> None:
     import time
 
-    from whitecrow_server import _totp as totp
+    from whitecrow_server import _sessions as totp
 
     house.service.people.add("frida", "analyst")
     house.service.sessions.set_password("frida", PASSWORD)
@@ -383,7 +383,7 @@ def test_where_custodians_need_a_second_factor_a_password_opens_its_set_up_alone
 ) -> None:
     import time
 
-    from whitecrow_server import _totp as totp
+    from whitecrow_server import _sessions as totp
 
     house = build(tmp_path, second_factor=("custodian",))
     try:
@@ -400,7 +400,7 @@ def test_where_custodians_need_a_second_factor_a_password_opens_its_set_up_alone
         assert carla.post("/me/factor/confirm", proof).status_code == 200
         assert carla.get("/people").status_code == 200
         assert carla.post("/me/factor/remove", {"password": PASSWORD}).status_code == 422
-        assert house.service.second_factor.held("custodian")
+        assert house.service.sessions.has_second_factor("custodian")
         assert house.visitor("ana").get("").status_code == 200  # a duty of custodians alone
     finally:
         house.service.close()

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from whitecrow_server import _totp as totp
-from whitecrow_server._second_factor import first_step, turn_on
+from whitecrow_server import _sessions as totp
+from whitecrow_server._sessions import first_step, turn_on
 
 from .conftest import PASSWORD, House, Visitor
 
@@ -19,8 +19,8 @@ def frida(house: House) -> Visitor:
     if "frida" not in [one.name for one in service.people.all()]:
         service.people.add("frida", "analyst")
         service.sessions.set_password("frida", PASSWORD)
-    service.second_factor.remove("frida", by="test")
-    service.sessions.unlock("frida")
+    service.sessions.end_second_factor("frida", by="test")
+    service.sessions.attempts.unlock("frida")
     return house.visitor("frida")
 
 
@@ -45,7 +45,7 @@ def test_only_password_and_code_together_change_a_second_factor(
 ) -> None:
     key, codes = _on(house, "frida")
     _, others = _on(house, "bob")
-    house.service.second_factor.remove("bob", by="test")
+    house.service.sessions.end_second_factor("bob", by="test")
     step = totp.step_at(time.time())
     given = {
         "used": totp.code_at(key, step - 1),
@@ -58,8 +58,8 @@ def test_only_password_and_code_together_change_a_second_factor(
     status = frida.post(f"/me/factor/{act}", form).status_code
     may = password == PASSWORD and code in ("fresh", "recovery")
     assert status == ({"confirm": 200, "remove": 303}[act] if may else 422)
-    assert house.service.second_factor.held("frida") == (act == "confirm" or not may)
-    house.service.sessions.unlock("frida")
+    assert house.service.sessions.has_second_factor("frida") == (act == "confirm" or not may)
+    house.service.sessions.attempts.unlock("frida")
     if not may:  # the old one is in force, and nothing of it was used up
         signed_in = house.service.sessions.sign_in("frida", PASSWORD, code=codes[3])
         assert signed_in[0].person.name == "frida"
@@ -72,7 +72,7 @@ def test_the_first_factor_takes_the_password(
     """Or whoever finds a browser signed in locks its owner out with a key of their own."""
     form = {**_new(), "password": password}
     assert frida.post("/me/factor/confirm", form).status_code == status
-    assert house.service.second_factor.held("frida") == (status == 200)
+    assert house.service.sessions.has_second_factor("frida") == (status == 200)
 
 
 def test_guesses_at_a_signed_in_browser_are_counted_like_those_at_the_door(

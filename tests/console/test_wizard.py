@@ -123,7 +123,7 @@ def _walk(tab: Tab, house: House) -> None:
     page.wait_for_selector("text=Share of outliers")
     page.uncheck('[name="columns"][value="seen"]')
     tab.press("Find a model")
-    page.wait_for_selector("text=of made-up records outliers")
+    page.wait_for_selector("text=of synthetic records outliers")
     tab.seen("wizard-5-model")
     page.get_by_role("link", name="Count the outliers").click()
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whitecrow.data import Card, Column, read
-from whitecrow.data.formats import KINDS, YES_NO, amount, day, kind
+from whitecrow.data.values import KINDS, YES_NO, amount, day, kind
 from whitecrow.errors import InvalidInput
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from whitecrow.curator import Curator
 from whitecrow.data import Card, Column, SqlQuery, read
-from whitecrow.data._database import read_only_engine, reading_connection
-from whitecrow.data._statement import select_only
+from whitecrow.data._database import read_only_engine, reading_connection, select_only
 from whitecrow.errors import InvalidInput, Unavailable
 
 CARD = Card("people", (Column("age", lower=0, upper=120),))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import whitecrow as wc
 from whitecrow.card import ABSENT_NUMBER, Card, Column
 from whitecrow.data import read
-from whitecrow.data._decoding import Decoded
-from whitecrow.data.columns import as_read, convert, decoded, recovered
-from whitecrow.data.keys import Plain
+from whitecrow.data.columns import Decoded, as_read, convert, recovered
+from whitecrow.data.dataset import Plain
+from whitecrow.data.values import decoded
 from whitecrow.data.warehouse import open_remote
 from whitecrow.neighbours import LocalEngine, NeighbourRelation
 from whitecrow.neighbours._remote import RemoteEngine

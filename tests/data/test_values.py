@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from whitecrow.data import Card, Column, read
-from whitecrow.data._selection import exact_ids
-from whitecrow.data._values import (
+from whitecrow.data.columns import exact_ids
+from whitecrow.data.fingerprints import RowMark
+from whitecrow.data.values import (
     days,
     decoded,
     number_or_none,
@@ -19,7 +20,6 @@ from whitecrow.data._values import (
     text_array,
     texts,
 )
-from whitecrow.data.fingerprints import RowMark
 
 
 @pytest.mark.parametrize(

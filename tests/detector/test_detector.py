@@ -247,16 +247,16 @@ def test_contributions_share_out_the_score(detector: Detector) -> None:
     assert (parts.sum(axis=0)[strange] > 0).mean() > 0.9
 
 
-def test_p_values_of_made_up_records_are_uniform(detector: Detector) -> None:
+def test_p_values_of_synthetic_records_are_uniform(detector: Detector) -> None:
     values = detector.p_values(detector.sample(4000, seed=9))
     assert abs(values.mean() - 0.5) < 0.03
     assert values.min() > 0
 
 
 def test_samples_are_marked_and_fit_the_card(detector: Detector) -> None:
-    made_up = detector.sample(200)
-    assert all(made_up["synthetic"].to_pylist())
-    assert wc.read(made_up, CARD).size == 200
+    synthetic = detector.sample(200)
+    assert all(synthetic["synthetic"].to_pylist())
+    assert wc.read(synthetic, CARD).size == 200
     assert detector.sample(0).num_rows == 0
 
 
@@ -270,14 +270,14 @@ def test_it_says_what_it_is(detector: Detector, tmp_path: Path) -> None:
     assert detector.plot(tmp_path / "d.png").stat().st_size > 1000
 
 
-def test_a_notebook_shows_the_detector_and_the_strangest_of_some_records(
+def test_a_notebook_shows_the_detector_and_the_top_outliers_of_some_records(
     detector: Detector, tmp_path: Path
 ) -> None:
     shown = detector._repr_html_()
     assert "<td>ward</td>" in shown
     assert shown.count("<tr>") == 6
     records = [record(), record(age=119, bmi=58.0), record(bmi=None)]
-    found = detector.strangest(records, top=1)
+    found = detector.top_outliers(records, top=1)
     assert (found.records, found.unscored) == (3, 1)
     (one,) = found.rows
     assert one.row == 2
@@ -406,9 +406,9 @@ def test_plots_return_axes_and_show_what_they_say(detector: Detector, tmp_path: 
     assert [line.get_xdata()[0] for line in scores.lines] == [9.0]  # the threshold
     assert "made-up" in _title(detector.plot())
     top = detector.plot(frame, top=4)
-    strangest = detector.strangest(frame, top=4)
+    outliers = detector.top_outliers(frame, top=4)
     assert [tick.get_text() for tick in top.get_yticklabels()] == [
-        f"row {one.row:,}" for one in strangest.rows
+        f"row {one.row:,}" for one in outliers.rows
     ]
     column = detector.plot(record(age=119), column="age")
     assert column.lines[-1].get_xdata()[0] == 119

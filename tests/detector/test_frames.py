@@ -33,17 +33,23 @@ def test_a_detector_takes_frames_and_gives_them_back(frame, row, detector):
     assert detector.scores(frame).tolist() == expected.tolist()
     assert detector.p_values(frame).tolist() == detector.p_values(VALUES).tolist()
     added = detector.contributions(frame)
-    strangest = detector.strangest(frame, top=4)
+    outliers = detector.top_outliers(frame, top=4)
     order = np.argsort(-expected, kind="stable")[:4]
-    for table, size in ((added, 400), (strangest.table, 4)):
+    for table, size in ((added, 400), (outliers.table, 4)):
         assert type(table) is type(frame)
         assert len(table) == size
-    assert [int(str(value)) for value in strangest.table["row"]] == (order + 1).tolist()
+    assert [int(str(value)) for value in outliers.table["row"]] == (order + 1).tolist()
     if isinstance(frame, pd.DataFrame):
         assert added.index.equals(frame.index)
-        assert strangest.table.index.equals(frame.index[order])
+        assert outliers.table.index.equals(frame.index[order])
     assert detector.explain(row(frame)) == detector.explain(FOURTH)
     assert detector.scores(row(frame)).tolist() == [expected[3]]
+
+
+def test_the_former_name_of_top_outliers_still_answers_with_a_warning(detector):
+    with pytest.warns(DeprecationWarning, match="use top_outliers"):
+        former = detector.strangest(VALUES, top=3)
+    assert former == detector.top_outliers(VALUES, top=3)
 
 
 @pytest.mark.parametrize(("frame", "row"), KINDS.values(), ids=KINDS)

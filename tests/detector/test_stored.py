@@ -18,7 +18,7 @@ import pytest
 from pyarrow import csv, parquet
 
 import whitecrow as wc
-from whitecrow.data import parquet as _parquet
+from whitecrow.data import opened as _opened
 from whitecrow.detector import Detector, scoring
 
 FOLDER = Path(__file__).parent / "stored"
@@ -215,7 +215,7 @@ def test_each_odd_frame_has_its_rule(stored):
 
 def test_a_file_is_scored_batch_by_batch_and_says_how_far_it_is(stored, tmp_path, monkeypatch):
     """No more than a batch is in memory: files may be larger than that."""
-    monkeypatch.setattr(_parquet, "BATCH", 4_000)
+    monkeypatch.setattr(_opened, "BATCH", 4_000)
     repeated = pa.concat_tables([pa.Table.from_pylist(RECORDS)] * 2_000)
     told: list[tuple[int, int, str]] = []
     parquet.write_table(repeated, tmp_path / "many.parquet")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from whitecrow.attack import Verdict, evaluate, flag_fraction, score
-from whitecrow.attack.judge import outlying_segments
 from whitecrow.attack.naive import naive_release
+from whitecrow.attack.scores import outlying_segments
 from whitecrow.attack.streams import Stream, porto_like
 from whitecrow.hazmat import discrepancy, flip_probability
 from whitecrow.neighbours import count_related

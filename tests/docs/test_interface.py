@@ -13,7 +13,7 @@ import pytest
 import whitecrow
 from whitecrow.cli import COMMANDS
 from whitecrow.cli import whitecrow as terminal
-from whitecrow.cli.bench import NAMES
+from whitecrow.cli.check import NAMES
 from whitecrow.demo import DATA
 from whitecrow.question import Question
 from whitecrow.questions import BUILT_IN, kinds, question_type

@@ -18,7 +18,7 @@ import pytest
 from pyarrow import parquet
 
 from whitecrow.data import Card, Column, read
-from whitecrow.data.keys import Cut, Plain, Rounded
+from whitecrow.data.dataset import Cut, Plain, Rounded
 from whitecrow.data.warehouse import open_remote
 from whitecrow.errors import InvalidInput, Unavailable, WhitecrowError
 from whitecrow.neighbours import open_data

@@ -332,7 +332,7 @@ def test_copies_are_told_apart_from_neighbours(device: Device) -> None:
         assert engine.copies(data[:5], neighbour_relation).tolist() == [4] * 5
         assert engine.copies(data[:5], neighbour_relation, 3).tolist() == [3] * 5
         assert engine.copies(data[:1] + 1e-9, neighbour_relation).tolist() == [0]
-    assert lower("euclidean", 1.0, (), 2).same_place() == Form(3, 0.0, (0.0, 0.0))
+    assert lower("euclidean", 1.0, (), 2).same_place == Form(3, 0.0, (0.0, 0.0))
 
 
 def test_the_data_are_read_once_a_set_of_columns(device: Device) -> None:

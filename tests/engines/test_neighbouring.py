@@ -25,7 +25,7 @@ from tests.data.neighbouring import KINDS, ROW, WRITERS, CannotStore, card_of, n
 import whitecrow as wc
 from whitecrow import hazmat
 from whitecrow.card import Card, Column, CsvFormat
-from whitecrow.data import _decoding
+from whitecrow.data import columns
 from whitecrow.errors import WhitecrowError
 from whitecrow.neighbours import NeighbourRelation, open_data
 
@@ -325,5 +325,5 @@ def fails_for_one(convert: Any) -> Any:
 def test_mutants_are_caught(
     mutant: Callable[[Any], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_decoding, "convert", mutant(_decoding.convert))
+    monkeypatch.setattr(columns, "convert", mutant(columns.convert))
     assert check(4, 60, tmp_path, writers=["arrow", "parquet"], engines=HERE[:1]) != []

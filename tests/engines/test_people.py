@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from whitecrow.data import Card, Column, read
-from whitecrow.data.keys import Plain
+from whitecrow.data.dataset import Plain
 from whitecrow.data.warehouse import open_remote
 from whitecrow.errors import InvalidInput
 

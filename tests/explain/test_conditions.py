@@ -15,8 +15,8 @@ from whitecrow.anomaly.detectors import FewWithin, FittedDetector, Grubbs, Local
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.explain import Explain
 from whitecrow.explain.facts import gather
-from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import searched
+from whitecrow.explain.unaccounted import law_of
 from whitecrow.privacy import compose
 
 KINDS = list(product((0, 1), (0.0, 1.0, 4.0)))

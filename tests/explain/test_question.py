@@ -12,7 +12,7 @@ from whitecrow.anomaly.detectors import FewWithin, Grubbs, LocalOutlierFactor
 from whitecrow.data import Card, Column
 from whitecrow.errors import InvalidInput
 from whitecrow.explain import CustomUtility, Explain, Isolation, register_utility
-from whitecrow.explain.text import outlier_probability
+from whitecrow.explain.question import outlier_probability
 from whitecrow.question import digest
 
 MODEL = DistanceAnomaly(beta=10, radius=5000)

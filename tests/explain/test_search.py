@@ -10,9 +10,10 @@ import pytest
 from scipy import stats
 
 from whitecrow.explain import search as draws_module
-from whitecrow.explain.law import Listed, law_of
 from whitecrow.explain.search import SEARCHES, SourceDraws, draws_of, search
+from whitecrow.explain.unaccounted import law_of
 from whitecrow.noise.seeded import SeededSource
+from whitecrow_audit.verify.explain import Listed
 
 UTILITIES = {0: 3, 1: 5, 2: 4, 3: 9, 6: 6, 7: 8}
 RUNS = 4000

@@ -16,8 +16,7 @@ from whitecrow.anomaly.detectors import (
     LocalOutlierFactor,
 )
 from whitecrow.explain import verdicts as module
-from whitecrow.explain.population import Population
-from whitecrow.explain.verdicts import Verdicts, all_sums
+from whitecrow.explain.verdicts import Population, Verdicts, all_sums
 
 DETECTORS = [
     Grubbs(level="1/5"),
@@ -87,7 +86,7 @@ def test_populations_are_counted_for_every_context(monkeypatch, way):
     monkeypatch.setattr(module, "KERNELS", kernels)
     monkeypatch.setattr(module, "_FEW", 0 if way == "a loop over parts" else 12)
     population = crowd(3, (3, 4), 40, 9)
-    found = all_sums(population, population.size, 1)
+    found = all_sums(population, population.size)
     assert found.tolist() == [len(population.values(c)) for c in range(1 << population.bits)]
 
 

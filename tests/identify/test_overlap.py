@@ -247,10 +247,27 @@ def test_balls_that_touch_are_never_told_apart_by_their_keys(metric):
         )
         if geometry.touching(one, [other])[0]:
             touched += 1
-            (u, v, r), (x, y, s) = geometry.keys(one), geometry.keys(other)
-            assert abs(u - x) <= (r + s) * (1 + 1e-9) + 1e-9 * abs(u)
-            assert abs(v - y) <= (r + s) * (1 + 1e-9) + 1e-9 * abs(v)
+            assert near_by_their_keys(geometry, one, other)
     assert touched > 30
+
+
+def near_by_their_keys(geometry, one, other):
+    (u, v, r, rounding), (x, y, s, _) = geometry.keys(one), geometry.keys(other)
+    return max(abs(u - x), abs(v - y)) <= r + s + rounding
+
+
+def test_balls_whose_columns_cancel_are_not_told_apart_by_rounding():
+    draw, geometry = np.random.default_rng(0), Balls()
+    moved = 0
+    for _ in range(2000):
+        half = np.round(2.0**52 * draw.uniform(1.0, 1.9, 10))
+        center = np.concatenate([half, -draw.permutation(half)])
+        one, other = (ball(*(center + step), radius=2.3) for step in (0.0, 1.0))
+        assert geometry.touching(one, [other])[0]
+        assert near_by_their_keys(geometry, one, other)
+        (u, v, r, _), (x, y, s, _) = geometry.keys(one), geometry.keys(other)
+        moved += max(abs(u - x), abs(v - y)) > r + s + 1e-9 * abs(u)
+    assert moved > 10  # what was allowed before: such balls were charged as if they lay apart
 
 
 def test_in_a_crowd_too_large_to_weigh_the_price_is_never_too_little():

@@ -17,8 +17,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from whitecrow.anomaly import law as place_law
-from whitecrow.explain.law import law_of
+from whitecrow.detector import scoring
 from whitecrow.explain.mechanism import matching, searched
+from whitecrow.explain.unaccounted import law_of
 from whitecrow.histogram.facts import Bought
 from whitecrow.learning import threshold
 from whitecrow.learning.facts import ByScore
@@ -317,7 +318,8 @@ def _thresholds(question: Any, model: Any, *both: Any) -> Iterator[Part]:
     anybody = np.column_stack(
         [lots.uniform(grid.lower, grid.upper, 2000) for grid in question.grids(card)]
     )
-    edges = threshold.score_edges(model, anybody)
+    scores = scoring.raw_scores(model, scoring.encoders(model), anybody)
+    edges = threshold.candidates(scores, scoring.least(model))
     counts = [facts.noisy_counts(ByScore(model, edges), Silent()) for facts in both]
     for rate, epsilon in tried.items():
         eta = epsilon / (2 * threshold.sensitivity(rate, question.relation, card.contribution))

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import whitecrow as wc
-from whitecrow.curator import identity, series
+from whitecrow.curator import opening, series
 from whitecrow.data import reading
 from whitecrow.explain import Explain
 from whitecrow.ledger import Ledger, Reservation, renyi
@@ -28,7 +28,7 @@ from whitecrow.place.balls import BALLS
 from whitecrow.privacy import ORDERS, Zone
 from whitecrow.questions import BUILT_IN, type_of
 from whitecrow.screening.facts import ActiveRecords
-from whitecrow.sites import learning
+from whitecrow.sites import circle
 
 from .fuzz import fuzz, judge
 from .world import MOVING, Step, Together, World, card, row, table
@@ -135,7 +135,7 @@ def balls_without_the_reading(patch: pytest.MonkeyPatch) -> None:
 
 def one_account_for_two_tables(patch: pytest.MonkeyPatch) -> None:
     first = Revision(1, "", "", "")
-    patch.setattr(identity, "bind", lambda *given, **named: first)
+    patch.setattr(opening, "bind", lambda *given, **named: first)
 
 
 def series_paid_once_over_all_revisions(patch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def labels_burned_after_the_numbers_left(patch: pytest.MonkeyPatch) -> None:
         finally:
             held.release()
 
-    patch.setattr(learning, "take_part", take_part)
+    patch.setattr(circle, "take_part", take_part)
 
 
 def nobody_left_out(patch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import whitecrow as wc
-from whitecrow.detector import kernels, scoring
+from whitecrow.detector import kernels
 from whitecrow.detector.model import SPAN, Grid, grid_of
 from whitecrow.learning.question import draw_tables, families
 from whitecrow.learning.training import look_of
@@ -82,7 +82,7 @@ def test_no_loop_goes_beyond_its_tables() -> None:
     counts = guard[1_000_000 : 1_000_000 + size]
     wild = np.array([-(2**31), -1, SPAN + 1, 2**20, 2**31 - 1, 0, SPAN], dtype=np.int32)
     coordinates = np.tile(wild, (4, 1))
-    kernels.add_counts(coordinates, *scoring._layout(tables), counts)
+    kernels.add_counts(coordinates, *tables.layout, counts)
     assert guard[:1_000_000].sum() == guard[1_000_000 + size :].sum() == 0
     assert counts.sum() >= 2 * len(tables)  # the two that are coordinates
     worth = np.zeros(size + 2_000_000, dtype=np.int32)

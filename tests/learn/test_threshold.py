@@ -5,10 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from whitecrow.data import Card, Column, read
+from whitecrow.detector import scoring
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learning import threshold
+from whitecrow.learning import Learn, gather, threshold
+from whitecrow.learning.mechanism import learn
 from whitecrow.noise.laws import exponential_mechanism_pmf
 
 GAUSSIAN = Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1)
@@ -65,7 +69,7 @@ def test_a_rate_that_is_not_refused_is_realised_nineteen_times_in_twenty(
 ) -> None:
     """By the exact law of the choice; scores whose tail is longer than the candidates expect."""
     source = np.random.default_rng(0)
-    edges = threshold.candidates(source.exponential(1000, 32_768).astype(np.int64))
+    edges = threshold.candidates(source.exponential(1000, 32_768).astype(np.int64), 0)
     scores = (source.exponential(1000, records) ** 1.05).astype(np.int64)
     counts = np.bincount(np.searchsorted(edges, scores), minlength=len(edges) + 1)
     epsilon = threshold.allotted(RATES, records, GAUSSIAN, SHARE)[rate]
@@ -87,9 +91,31 @@ def test_a_rough_threshold_takes_the_whole_part_for_the_largest_rate_or_nothing(
     assert threshold.rough(RATES, 1000.0, persons, SHARE) == {}
 
 
-def test_candidates_reach_below_the_made_up_scores() -> None:
-    """Records whose columns hang together score lower than made-up ones."""
-    made_up = np.random.default_rng(0).normal(1000, 100, 10_000).astype(np.int64)
-    edges = threshold.candidates(made_up)
-    assert edges[0] < made_up.min() - 50
-    assert len(edges) <= 768
+@pytest.mark.parametrize("middle", [900.0, 500.0, -5_000.0])
+def test_records_far_below_the_synthetic_ones_are_flagged_at_the_rate_too(middle: float) -> None:
+    """Records whose columns hang together are less strange than any synthetic record."""
+    source = np.random.default_rng(0)
+    edges = threshold.candidates(source.normal(1_000, 100, 10_000).astype(np.int64), -12_000)
+    scores = source.normal(middle, 100, 9_000).astype(np.int64)
+    counts = np.bincount(np.searchsorted(edges, scores), minlength=len(edges) + 1)
+    rate = Fraction(1, 20)
+    eta = threshold.allotted((rate,), 9_000, GAUSSIAN, SHARE)[rate] / (
+        2 * threshold.sensitivity(rate, "add_remove", 1)
+    )
+    law = np.array(exponential_mechanism_pmf(threshold.utilities(counts, rate), eta))
+    realised = np.array([(scores > edge).mean() for edge in edges])
+    assert law[np.abs(realised - 0.05) <= 0.15 * 0.05].sum() > 19 / 20
+
+
+def test_no_record_scores_below_the_least_score() -> None:
+    rows = np.random.default_rng(0).normal(size=(500, 3))
+    rows[:, 1] += rows[:, 0]
+    for width in (1, 3):
+        card = Card(
+            "records",
+            tuple(Column(f"x{j}", lower=-5, upper=5, outside="clip") for j in range(width)),
+        )
+        table = pa.table({f"x{j}": rows[:, j] for j in range(width)})
+        model = learn(Learn(epsilon=1), gather(Learn(epsilon=1), read(table, card))).model
+        scores = scoring.raw_scores(model, scoring.encoders(model), rows[:, :width])
+        assert scoring.least(model) <= scores.min()

@@ -12,7 +12,7 @@ from pathlib import Path
 import uvicorn
 
 from whitecrow_server import Service, Settings, create_app
-from whitecrow_server._protocol import GuardedProtocol
+from whitecrow_server._listening import GuardedProtocol
 
 __all__ = ["Instance", "instance"]
 

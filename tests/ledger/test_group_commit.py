@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -47,14 +48,13 @@ def books(ledger: Ledger) -> Any:
 
 
 class Failing:
-    """A connection of a store of which one commit fails."""
+    """The connection on which a store is written, of which one commit fails."""
 
     def __init__(self, connection: Any, commits: Iterator[int], place: int) -> None:
         self._connection, self._commits, self._place = connection, commits, place
 
     def commit(self) -> None:
-        writes = self._connection.driver_connection.in_transaction
-        if writes and next(self._commits, None) == self._place:
+        if next(self._commits, None) == self._place:
             raise sqlite3.OperationalError("disk I/O error")
         self._connection.commit()
 
@@ -64,13 +64,8 @@ class Failing:
 
 def let_fail(ledger: Ledger, place: int, patch: pytest.MonkeyPatch) -> None:
     """Let a commit fail: the next one, or a later one."""
-    commits = iter(range(1, place + 1))
-
-    def lent(*given: object) -> Any:
-        return Failing(plain(), commits, place)
-
-    plain = ledger.database.engine.raw_connection
-    patch.setattr(ledger.database.engine, "raw_connection", lent)
+    session = ledger.database._writing()
+    patch.setattr(session, "raw", Failing(session.raw, iter(range(1, place + 1)), place))
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -119,13 +114,74 @@ def test_a_commit_that_fails_fails_for_all_who_share_it_and_for_nobody_else(
         assert books(ledger) == 5 * TENTH.epsilon
 
 
+def test_a_commit_that_finds_the_file_taken_is_tried_again_and_done_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Busy(Failing):
+        def commit(self) -> None:
+            if next(self._commits, None) is not None:
+                error = sqlite3.OperationalError("database is locked")
+                error.sqlite_errorcode = sqlite3.SQLITE_BUSY_RECOVERY
+                raise error
+            self._connection.commit()
+
+    with opened(tmp_path / "l.db") as ledger:
+        charge(ledger, located("a", 0.0))
+        session = ledger.database._writing()
+        monkeypatch.setattr(session, "raw", Busy(session.raw, iter(range(3)), 0))
+        charge(ledger, located("b", 9.0))
+        assert [entry.kind for entry in ledger.entries("d")] == ["open", *2 * ["reserve", "settle"]]
+        assert books(ledger) == TENTH.epsilon
+
+
+def test_a_connection_that_is_lost_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lost(Failing):
+        def commit(self) -> None:
+            self._connection.close()
+            raise sqlite3.OperationalError("disk I/O error")
+
+        def rollback(self) -> None:
+            raise sqlite3.OperationalError("disk I/O error")
+
+    with opened(tmp_path / "l.db") as ledger:
+        charge(ledger, located("a", 0.0))
+        session = ledger.database._writing()
+        monkeypatch.setattr(session, "raw", Lost(session.raw, iter(()), 0))
+        with pytest.raises(Unavailable, match="disk reports an error"):
+            ledger.reserve("d", located("b", 9.0))
+        charge(ledger, located("b", 9.0))
+        assert len(ledger.entries("d", kind="reserve")) == 2
+        assert books(ledger) == TENTH.epsilon
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_writes_on_a_connection_of_its_own(tmp_path: Path) -> None:
+    with opened(tmp_path / "l.db") as ledger:
+        charge(ledger, located("a", 0.0))
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            charge(ledger, located("b", 9.0))
+            os.write(write, b"b")
+            os.close(write)
+            os._exit(0)
+        assert os.read(read, 1) == b"b"
+        charge(ledger, located("c", 18.0))
+        os.waitpid(child, 0)
+        charge(ledger, located("d", 27.0))
+        assert len(ledger.entries("d", kind="settle")) == 4
+        assert books(ledger) == TENTH.epsilon
+
+
 def test_an_act_that_is_undone_after_its_entry_is_on_no_map(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(tmp_path / "l.db") as ledger:
         charge(ledger, located("a", 0.0))
 
-        def broken(*given: object) -> None:
+        def broken(*given: object, **named: object) -> None:
             raise OSError("no locks left")
 
         with monkeypatch.context() as patch:

@@ -18,7 +18,7 @@ from whitecrow.ledger import database, states
 from whitecrow.ledger.schema import witness as appointed
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.witness import Evidence, guard
-from whitecrow.ledger.witness.heads import Head
+from whitecrow.ledger.witness.guard import Head
 
 QUICK = 60
 """Histories that the ordinary suite lives through; the study has thousands."""

@@ -68,7 +68,7 @@ def judged(store: str, folder: Path) -> int:
         assert verify(curator.ledger, "crowd").ok
         execution: Any = curator._execution
         active = gather(screening.question, execution._dataset, execution._engine).exact_active
-        (counters,) = active._cache._kept.values()
+        (counters,) = active._series.values()
         limit = screening.question.law(curator.card).limit
         flagged = asker.ASKED[answers]
         at = counters._columns.T

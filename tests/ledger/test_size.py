@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
+from whitecrow.ledger import statements as sql
 from whitecrow.ledger.database import Session
 from whitecrow.ledger.spatial import QUICK
 from whitecrow.ledger.verification import verify
@@ -67,6 +70,16 @@ def test_a_plan_a_void_and_a_page_do_not_read_the_account(
     assert costs[0] == costs[1] < 100
     monkeypatch.undo()
     assert verify(ledger, "d", geometry=BALLS).ok
+
+
+def test_what_an_ask_looks_for_is_found_by_an_index(ledger: Ledger) -> None:
+    asked = {"account": 1, "asked": "a", "former": "b", "whose": "c", "dataset_name": "d"}
+    with contextlib.closing(sqlite3.connect(ledger.database.path or "")) as connection:
+        for statement in (sql.LOCK, sql.SHARE, sql.BY_QUESTION):
+            text, _, _ = ledger.database._compiler.of(statement)
+            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", asked)]
+            assert not any("SCAN" in step for step in plan if "SCALAR" not in step), plan
+    assert "entries_by_question (dataset=? AND digest=?)" in plan[0]
 
 
 def test_a_crowd_is_weighed_before_the_write_transaction(

@@ -13,7 +13,7 @@ import whitecrow as wc
 from whitecrow.ledger import verification
 from whitecrow.ledger.alarms import alarms, sound
 from whitecrow.ledger.timeline import MOST_POINTS, _thinned, timeline
-from whitecrow.rendering.timeline import history
+from whitecrow.rendering import history
 
 CARD = wc.Card("ages", (wc.Column("age", lower=0, upper=120),))
 TABLE = pa.table({"age": [30.0, 31.0, 32.0, 90.0]})

@@ -25,7 +25,7 @@ from whitecrow.ledger.witness import (
     appoint,
     setup_of,
 )
-from whitecrow.ledger.witness.instance import InstancePlace
+from whitecrow.ledger.witness.places import InstancePlace
 from whitecrow_server import Service, Settings
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

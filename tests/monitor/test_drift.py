@@ -17,7 +17,7 @@ from whitecrow.histogram.noise_budget import Noise
 from whitecrow.ledger.timeline import timeline
 from whitecrow.ledger.verification import verify
 from whitecrow.monitor.drift import Watch, Watched, groups
-from whitecrow.monitor.strategy import strategy
+from whitecrow.monitor.streams import strategy
 from whitecrow_research.monitoring import drifting, quiet, watch_of
 
 

@@ -9,7 +9,7 @@ import pytest
 import whitecrow as wc
 from whitecrow.detector import Detector
 from whitecrow.ledger.states import States
-from whitecrow.monitor.strategy import strategy
+from whitecrow.monitor.streams import strategy
 from whitecrow.question import series_digest
 
 

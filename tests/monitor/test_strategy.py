@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from whitecrow.monitor.strategy import strategy
+from whitecrow.monitor.streams import strategy
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 7, 12, 64])

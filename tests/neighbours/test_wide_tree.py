@@ -10,6 +10,7 @@ from neighbour_tools import Matrix, agree, brute, mixture
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import LocalEngine, NeighbourRelation, count_all
+from whitecrow.neighbours import index as indexes
 from whitecrow.neighbours._kernels.alone import count_alone
 from whitecrow.neighbours._kernels.tables import BRANCHES, LANES, aligned
 from whitecrow.neighbours.index import (
@@ -128,6 +129,30 @@ def test_more_records_than_one_task_takes_are_counted_alike() -> None:
     engine.prepare(relation)
     expected = count_all(data, 1.5, cap=50)
     assert (engine.neighbours(data[:3000], relation, 50) == expected[:3000]).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "hamming"])
+def test_records_without_patience_are_counted_together_alike(
+    metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = np.round(
+        np.random.default_rng(3).standard_t(3, (3000, 11)), 0 if metric == "hamming" else 9
+    )
+    radius = {"euclidean": 2.0, "manhattan": 6.0, "chebyshev": 1.0, "hamming": 4.0}[metric]
+    form = checked_form(metric, radius, (), 11, "test")
+    index = arranged(data, weights_for(form))
+    given = []
+
+    def spy(index: object, relation: object, asked: Matrix, cap: int) -> NDArray[np.int64]:
+        given.append(len(asked))
+        return _count_part(index, relation, asked, cap)  # type: ignore[arg-type]
+
+    _count_part = indexes._count_part
+    monkeypatch.setattr(indexes, "_count_part", spy)
+    monkeypatch.setattr(indexes, "_PATIENCE", 1)
+    counts = indexes.count_in(index, form, index.tables.blocks, index.ids, 9)
+    assert (counts == brute(data, data, radius, metric, 9)).all()
+    assert sum(given) > 0, "otherwise this is no such case"
 
 
 def test_records_that_cannot_be_written_need_no_other_kernel() -> None:

@@ -15,11 +15,10 @@ import bounds
 import pytest
 from noise_tools import agrees, coin, decision_tree, primitive_tree, table_draw
 
-from whitecrow.noise import _exact, _heavy, _integers, laws
+from whitecrow.noise import _exact, _integers, laws
 from whitecrow.noise._choice import choose, flip_in_order, level_table, top
 from whitecrow.noise._exact import Table, exp_coin, logistic_coin
-from whitecrow.noise._heavy import CoreTail
-from whitecrow.noise._integers import Gaussian, Geometric, two_sided
+from whitecrow.noise._integers import CoreTail, Gaussian, Geometric, two_sided
 
 
 def _coin_bounds(interval):
@@ -33,7 +32,7 @@ def _near(probability):
 @pytest.fixture
 def exact_primitives(monkeypatch):
     monkeypatch.setattr(Table, "draw", table_draw)
-    for module in (_exact, _integers, _heavy):
+    for module in (_exact, _integers):
         monkeypatch.setattr(module, "undercuts", coin)
 
 

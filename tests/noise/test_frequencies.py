@@ -14,7 +14,7 @@ import pytest
 from noise_tools import FALSE_ALARM, chi_square, two_samples
 
 from whitecrow import noise
-from whitecrow.noise import _choice, _heavy, laws
+from whitecrow.noise import _choice, _integers, laws
 from whitecrow.noise.seeded import seeded
 
 DRAWS = 20_000
@@ -69,7 +69,7 @@ def test_discrete_gaussian(variance):
 @pytest.mark.parametrize(("scale", "tail"), [(F(1, 2), 1), (F(4), 2), (F(7, 3), 3), (F(10), 6)])
 def test_core_tail(scale, tail):
     source = seeded(f"core {scale} {tail}")
-    law = _heavy.CoreTail(scale.numerator, scale.denominator, tail)
+    law = _integers.CoreTail(scale.numerator, scale.denominator, tail)
     draw = lambda: law.draw(source)  # noqa: E731
     pmf = lambda k: laws.core_tail_pmf(k, scale, tail)  # noqa: E731
     assert _p_value(draw, pmf, range(-300, 301)) > FALSE_ALARM

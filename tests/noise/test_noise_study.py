@@ -11,8 +11,7 @@ import pytest
 from noise_tools import FALSE_ALARM, agrees, chi_square, decision_tree
 
 from whitecrow.noise import bulk, laws
-from whitecrow.noise._heavy import CoreTail
-from whitecrow.noise._integers import Geometric, two_sided
+from whitecrow.noise._integers import CoreTail, Geometric, two_sided
 from whitecrow.noise.seeded import seeded
 
 pytestmark = pytest.mark.study

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from whitecrow.noise.bulk import _below, laplace_shares, polya
 from whitecrow.noise.seeded import SeededSource
-from whitecrow.noise.shares import _below, laplace_shares, polya
 
 DRAWS = 200_000
 

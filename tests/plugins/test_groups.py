@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import whitecrow as wc
 from whitecrow import plugins, questions
-from whitecrow.anomaly.detectors import FittedDetector, libraries, registry
+from whitecrow.anomaly.detectors import FittedDetector, libraries
 from whitecrow.cli import whitecrow
 from whitecrow.data import sources
 from whitecrow.errors import InvalidInput, Unavailable
@@ -158,13 +158,13 @@ def test_a_detector_is_loaded_only_if_the_operator_lists_it(installed, monkeypat
     with pytest.raises(InvalidInput, match="strange"):
         FittedDetector("strange")
     assert "added_by_a_test" not in sys.modules
-    registry._enable.cache_clear()
-    monkeypatch.setenv(registry.ENABLED, "strange")
+    libraries._enable.cache_clear()
+    monkeypatch.setenv(libraries.ENABLED, "strange")
     try:
         with pytest.raises(Unavailable, match="is no Registered"):
             FittedDetector("strange")
     finally:
-        registry._enable.cache_clear()
+        libraries._enable.cache_clear()
 
 
 def test_the_page_on_plug_ins_lists_every_group():
@@ -185,12 +185,12 @@ def test_one_line_registers_what_the_table_of_contributing_says(monkeypatch, tmp
 
     rule = replace(libraries.SHIPPED[0], name="rule_of_mine")
     monkeypatch.setattr(libraries, "SHIPPED", (*libraries.SHIPPED, rule))
-    monkeypatch.setattr(registry, "_REGISTERED", {})
-    registry._enable.cache_clear()
+    monkeypatch.setattr(libraries, "_REGISTERED", {})
+    libraries._enable.cache_clear()
     try:
-        assert registry.registered("rule_of_mine") is rule
+        assert libraries.registered("rule_of_mine") is rule
     finally:
-        registry._enable.cache_clear()
+        libraries._enable.cache_clear()
 
     monkeypatch.setitem(sources._FILES, ".lines", sources._FILES[".csv"])
     (tmp_path / "ages.lines").write_text("age\n30\n90\n")

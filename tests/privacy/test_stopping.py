@@ -12,7 +12,7 @@ import pytest
 import whitecrow as wc
 from whitecrow.ledger.account import Account
 from whitecrow.privacy import ZeroConcentrated, at_any_stop
-from whitecrow.privacy.conversion import ORDERS
+from whitecrow.privacy.composition import ORDERS
 
 RATIO = Fraction(6, 5)
 _GRID = np.linspace(-10.0, 10.0, 1201)

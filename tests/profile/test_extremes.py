@@ -12,8 +12,7 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.curator.models import advised_model
-from whitecrow.histogram.columns import Numbers
-from whitecrow.histogram.table import TableProfile
+from whitecrow.histogram.table import Numbers, TableProfile
 
 EXTREMES = {
     "nothing": [],

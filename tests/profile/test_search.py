@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whitecrow.histogram.columns import quantile, running
 from whitecrow.histogram.line import Line
 from whitecrow.histogram.noise_budget import Noise
+from whitecrow.histogram.table import quantile, running
 from whitecrow.profile.search import Look, search
 
 LINES = (

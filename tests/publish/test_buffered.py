@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from whitecrow.data import Card, Column
 from whitecrow.noise.seeded import SeededSource
 from whitecrow.publish import Publish
-from whitecrow.publish.buffered import Buffered
-from whitecrow.publish.coefficients import ENDLESS, ONE, Coefficients, any_time, fitted
+from whitecrow.publish.buffered import ENDLESS, Buffered, Coefficients, any_time, fitted
+from whitecrow.publish.counters import ONE
 from whitecrow.publish.plan import counter_for
 
 COARSE = Coefficients((9, 4), (26, 12), precision=5)

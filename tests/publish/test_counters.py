@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whitecrow.publish.coefficients import GUARD, fitted
+from whitecrow.publish.buffered import GUARD, fitted
 from whitecrow.publish.counters import EachPeriod, Independent, Tree
 from whitecrow.publish.plan import best_mechanism, counter_for
 

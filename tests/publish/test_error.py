@@ -9,8 +9,8 @@ import pytest
 
 from whitecrow.data import Card, Column
 from whitecrow.publish import Publish
-from whitecrow.publish.coefficients import ONE, fitted
-from whitecrow.publish.counters import Buffered, Independent, Tree
+from whitecrow.publish.buffered import Buffered, fitted
+from whitecrow.publish.counters import ONE, Independent, Tree
 
 CARD = Card("c", (Column("t", lower=0, upper=10**6),))
 

@@ -153,7 +153,7 @@ def test_the_horizon_is_kept(card):
     with pytest.raises(InvalidInput, match="2 periods"):
         publisher.update(2, [1.0])
     state = fresh(question(horizon=1).plan(card))
-    state, _ = advance(state, Day())
+    state = advance(state, Day())
     with pytest.raises(InvalidInput, match="are closed"):
         advance(state, Day())
 

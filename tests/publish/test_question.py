@@ -302,10 +302,10 @@ def test_calendars_agree_with_themselves():
 
 
 def test_the_picture_is_drawn(tmp_path, trip_card):
-    from whitecrow.publish._picture import draw
-
-    answer = release(asked(), gather(asked(), read(trips(), trip_card)), SeededSource(1))
-    assert draw(answer, tmp_path / "series.png").stat().st_size > 5_000
+    question, picture = asked(), tmp_path / "series.png"
+    answer = release(question, gather(question, read(trips(), trip_card)), SeededSource(1))
+    question.draw(answer, str(picture))
+    assert picture.stat().st_size > 5_000
 
 
 def test_clips_whose_distance_is_no_number_are_refused():

@@ -93,7 +93,7 @@ def active_records(question, execution):
 
 def flags_of(curator, execution):
     """How many flags each record has counted, in the process that holds them."""
-    (counters,) = active_records(wc.Screening(**SERIES), execution)._cache._kept.values()
+    (counters,) = active_records(wc.Screening(**SERIES), execution)._series.values()
     return counters
 
 

@@ -17,8 +17,8 @@ from fastapi import FastAPI
 
 from whitecrow.demo import CARD, DATA
 from whitecrow_server import Person, Service, Settings, create_app
+from whitecrow_server._listening import GuardedProtocol
 from whitecrow_server._processes import DatasetProcess
-from whitecrow_server._protocol import GuardedProtocol
 
 ROLES = {
     "custodian": "custodian",

@@ -16,7 +16,7 @@ from typing import Any
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-from whitecrow_server._oidc import challenge
+from whitecrow_server._single_sign_on import challenge
 
 CLIENT, SECRET = "crow", "made-up secret: +/%"  # of a made-up client
 AUDIENCE = "https://crow.example.org/v1"

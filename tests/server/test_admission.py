@@ -15,7 +15,7 @@ import httpx
 import pytest
 import requests
 
-from whitecrow_server import _protocol as protocol
+from whitecrow_server import _listening as protocol
 from whitecrow_server import _schemas as schemas
 from whitecrow_server import _untrusted_input
 

@@ -30,7 +30,7 @@ from whitecrow.errors import (
 from whitecrow.ledger.store import CLOSED
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow_server import Settings, create_app
-from whitecrow_server._readiness import Readiness
+from whitecrow_server._store import Readiness
 
 from .conftest import Caller, House, identify, settings_for, settle_in
 
@@ -102,7 +102,7 @@ def _full(*given: object, **more: object) -> None:
 def asked_anew() -> Iterator[None]:
     """Readiness looks at the database every time, not once a second."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("whitecrow_server._readiness._HOLDS_SECONDS", 0.0)
+        patch.setattr("whitecrow_server._store._HOLDS_SECONDS", 0.0)
         yield
 
 

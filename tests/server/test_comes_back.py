@@ -26,11 +26,10 @@ from whitecrow.demo import CARD, DATA
 from whitecrow.errors import NotReady
 from whitecrow.ledger.engine import engine_for
 from whitecrow_server._curator_pool import State
-from whitecrow_server._overruns import counted, overrun
+from whitecrow_server._history import counted, overrun
+from whitecrow_server._listening import Workers, bound
 from whitecrow_server._processes import DatasetProcess
-from whitecrow_server._readiness import Readiness
-from whitecrow_server.commands._listening import bound
-from whitecrow_server.commands._workers import Workers
+from whitecrow_server._store import Readiness
 
 from .conftest import House
 
@@ -115,7 +114,7 @@ def test_readiness_recovers_from_a_probe_that_hangs(
         probe()
 
     monkeypatch.setattr(store, "probe", hanging)
-    monkeypatch.setattr("whitecrow_server._readiness._HOLDS_SECONDS", 0.1)
+    monkeypatch.setattr("whitecrow_server._store._HOLDS_SECONDS", 0.1)
     readiness = Readiness(store, None, patience=1.0)
     with pytest.raises(NotReady):
         readiness.check()
@@ -207,7 +206,7 @@ class _Worker:
 
 @pytest.fixture
 def supervisor(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("whitecrow_server.commands._workers.Process", _Worker)
+    monkeypatch.setattr("whitecrow_server._listening.Process", _Worker)
     kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     sockets = bound("127.0.0.1", 0, 3)
     workers = Workers(Config("none:app", workers=3), sockets)

@@ -18,6 +18,7 @@ from whitecrow.data import Card
 from whitecrow.demo import CARD, DATA
 from whitecrow.ledger.failures import halt
 from whitecrow_server import Service
+from whitecrow_server._catalogue import Listing
 
 from .conftest import Caller, House, identify, person, settings_for
 
@@ -333,12 +334,8 @@ def test_a_listing_without_an_account_is_removed_at_the_start(tmp_path: Path) ->
     service = Service(settings)
     custodian = service.people.add("custodian", "custodian")
     with service.store.transaction() as connection:
-        service.catalogue.add(
-            *(connection, "orphan", {"file": "clinic.csv"}),
-            card=Card.load(CARD),
-            engine="local",
-            readers=["*"],
-        )
+        orphan = Listing("orphan", {"file": "clinic.csv"}, Card.load(CARD), "local")
+        service.catalogue.add(connection, orphan, ["*"])
     service.close()
     service = Service(settings)
     try:

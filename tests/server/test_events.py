@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from whitecrow.demo import DATA
 from whitecrow.errors import InvalidInput, MissingExtra, WhitecrowError
 from whitecrow_server import Service, Settings, create_app
-from whitecrow_server._events import EVENTS, SCHEMA, Events, sinks_of
+from whitecrow_server._logs import EVENTS, SCHEMA, Events, sinks_of
 from whitecrow_server._metrics import Metrics
 
 from .conftest import Caller, House, settle_in

@@ -144,8 +144,8 @@ def test_a_lane_that_stands_still_holds_up_no_other_sort_of_work(house: House, n
 def test_passwords_are_hashed_by_a_process_that_gives_way(house: House) -> None:
     sessions, hasher = house.service.sessions, house.service.hasher
     sessions.set_password("bob", "correct horse battery staple")  # begins the process
-    assert hasher._child is not None
-    process = hasher._child._process
+    assert hasher._process is not None
+    process = hasher._process.begin()._process
     assert os.getpriority(os.PRIO_PROCESS, process.pid) > os.getpriority(os.PRIO_PROCESS, 0)
     process.kill()
     process.wait()

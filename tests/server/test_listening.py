@@ -15,8 +15,8 @@ from benchmarks.service import in_folder, prepared, running
 from uvicorn import Config
 
 from whitecrow.errors import InvalidInput
-from whitecrow_server.commands import _workers
-from whitecrow_server.commands._listening import bound
+from whitecrow_server import _listening
+from whitecrow_server._listening import bound
 
 
 def _closed(sockets: list[socket.socket]) -> None:
@@ -85,11 +85,11 @@ class _Worker:
 def test_a_worker_that_is_started_anew_gets_the_socket_of_the_one_that_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("whitecrow_server.commands._workers.Process", _Worker)
+    monkeypatch.setattr("whitecrow_server._listening.Process", _Worker)
     monkeypatch.setattr(signal, "signal", lambda *given: None)
     sockets = bound("127.0.0.1", 0, 3)
     try:
-        workers = _workers.Workers(Config("nothing:here", workers=3), sockets)
+        workers = _listening.Workers(Config("nothing:here", workers=3), sockets)
         workers.init_processes()
         assert [one.socket for one in workers.processes] == sockets  # type: ignore[attr-defined]
         workers.processes[1].terminate()

@@ -14,8 +14,7 @@ from benchmarks.service import Running, prepared, running
 
 from whitecrow.errors import TooMany
 from whitecrow_server import Service, Settings
-from whitecrow_server._buckets import Buckets
-from whitecrow_server._limits import Limits
+from whitecrow_server._handler import Buckets, Limits
 from whitecrow_server._store import Store
 
 pytestmark = pytest.mark.skipif(bool(postgres.missing()), reason=postgres.missing() or "there")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from whitecrow_server._aside_process import _alone
+from whitecrow_server._aside import _alone
 
 from .conftest import Caller, House, identify
 

@@ -17,11 +17,11 @@ from whitecrow.cli import whitecrow as terminal
 from whitecrow.demo import CARD
 from whitecrow.errors import Forbidden, InvalidInput, NotKnown, NotSignedIn, Taken, TooMany
 from whitecrow_server import Service, create_app
-from whitecrow_server import _totp as totp
+from whitecrow_server import _sessions as totp
 from whitecrow_server._hashing import Hasher
-from whitecrow_server._second_factor import first_step, turn_on
+from whitecrow_server._people import Trail
+from whitecrow_server._sessions import first_step, turn_on
 from whitecrow_server._tables import trail as trail_table
-from whitecrow_server._trail import Trail
 
 from .conftest import Caller, House, settings_for, settle_in
 
@@ -74,7 +74,7 @@ def test_a_code_counts_once_and_only_near_its_time() -> None:
 
 
 def turned_on(service: Service, name: str) -> tuple[str, list[str]]:
-    key, _ = service.second_factor.begin(name)
+    key = totp.new_key()
     code = totp.code_at(key, totp.step_at(time.time()) - 1)
     with service.store.transaction() as connection:
         return key, turn_on(connection, name, key, first_step(key, code))
@@ -110,8 +110,7 @@ def test_whoever_knows_the_password_guesses_few_codes_a_month(
     """A lock of a quarter of an hour alone would let 480 a day be tried, 1 in 700 days be right."""
     key, codes = turned_on(service, "custodian")
     clock = [time.time()]
-    for module in ("_attempts", "_sessions", "_second_factor"):
-        monkeypatch.setattr(f"whitecrow_server.{module}.time.time", lambda: clock[0])
+    monkeypatch.setattr("whitecrow_server._sessions.time.time", lambda: clock[0])
 
     def tried(days: int, code: str) -> int:
         """How many wrong codes are looked at in so many days of guessing without a pause."""
@@ -129,7 +128,7 @@ def test_whoever_knows_the_password_guesses_few_codes_a_month(
     for good in (totp.code_at(key, totp.step_at(clock[0])), codes[0]):
         with pytest.raises(TooMany):
             service.sessions.sign_in("custodian", GOOD, code=good)
-    service.second_factor.remove("custodian", by="somebody else")
+    service.sessions.end_second_factor("custodian", by="somebody else")
     service.sessions.sign_in("custodian", GOOD)
     key, codes = turned_on(service, "custodian")
     for _ in range(60):  # right ones are not counted
@@ -217,7 +216,7 @@ def test_a_new_key_signs_nobody_out_and_an_old_one_ends_with_its_sessions(
     newer = service.sessions.sign_in("custodian", GOOD)[1]
     assert newer.rpartition(".")[2] != cookie.rpartition(".")[2]
     later = time.time() + service.settings.session_hours * 3600 + 60
-    monkeypatch.setattr("whitecrow_server._keys.time.time", lambda: later)
+    monkeypatch.setattr("whitecrow_server._sessions.time.time", lambda: later)
     before = service.sessions.keys._signer().secret_keys
     service.sessions.keys.rotate(by="custodian")
     after = service.sessions.keys._signer().secret_keys
@@ -372,7 +371,7 @@ def test_the_first_password_can_come_from_a_file_and_is_printed_nowhere(
 
 
 def test_a_port_that_is_taken_is_said_and_nothing_is_announced(tmp_path: Path) -> None:
-    from whitecrow_server.commands._listening import bound
+    from whitecrow_server._listening import bound
 
     (held,) = bound("127.0.0.1", 0)
     port = held.getsockname()[1]
@@ -387,7 +386,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_announced(tmp_path: Path) -
 @pytest.mark.timing
 def test_an_address_where_nobody_ever_answered_is_given_up_soon() -> None:
     import whitecrow as wc
-    from whitecrow_server.commands._listening import bound
+    from whitecrow_server._listening import bound
 
     (held,) = bound("127.0.0.1", 0)
     port = held.getsockname()[1]

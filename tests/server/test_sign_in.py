@@ -14,8 +14,8 @@ from benchmarks.postgres import cluster, missing
 import whitecrow as wc
 from whitecrow.errors import Forbidden, NotSignedIn, TooMany
 from whitecrow_server import Settings, create_app
+from whitecrow_server._handler import Limits
 from whitecrow_server._hashing import Hasher
-from whitecrow_server._limits import Limits
 from whitecrow_server._service import Service
 
 from .conftest import Caller, House, person, settings_for

@@ -66,9 +66,9 @@ def sso(house: House) -> SingleSignOn:
 
 
 def signed_in(sso: SingleSignOn, idp: MockProvider) -> Any:
-    begun = sso.begin()
-    back = idp.authorize(begun.url)
-    return sso.finish(state=back["state"], held=begun.state, code=back["code"], error="")
+    url, state = sso.begin()
+    back = idp.authorize(url)
+    return sso.finish(state=back["state"], held=state, code=back["code"], error="")
 
 
 def test_somebody_the_provider_knows_is_signed_in_with_the_role_of_their_group(
@@ -148,7 +148,7 @@ def test_a_rotated_key_is_fetched_and_the_old_one_no_longer_counts(
     signed_in(sso, idp)
     old, old_name = idp.key, idp.kid
     idp.rotate(keep_name=keep_name)
-    monkeypatch.setattr("whitecrow_server._oidc._KEYS_APART", 0.0)
+    monkeypatch.setattr("whitecrow_server._single_sign_on._KEYS_APART", 0.0)
     signed_in(sso, idp)
     from joserfc import jwt
 
@@ -181,42 +181,42 @@ def test_a_provider_that_is_away_is_a_503_and_local_accounts_go_on(
 def test_a_provider_that_goes_away_in_the_middle_signs_nobody_in(
     sso: SingleSignOn, idp: MockProvider
 ) -> None:
-    begun = sso.begin()
-    back = idp.authorize(begun.url)
+    url, state = sso.begin()
+    back = idp.authorize(url)
     idp.away = True
     with pytest.raises(NotReady, match="cannot be reached"):
-        sso.finish(state=back["state"], held=begun.state, code=back["code"], error="")
+        sso.finish(state=back["state"], held=state, code=back["code"], error="")
 
 
 def test_a_state_counts_once_and_only_for_the_browser_that_left_with_it(
     sso: SingleSignOn, idp: MockProvider
 ) -> None:
-    begun = sso.begin()
-    back = idp.authorize(begun.url)
-    for state, held in (("", ""), (back["state"], ""), (back["state"], "another"), ("x", "x")):
+    url, state = sso.begin()
+    back = idp.authorize(url)
+    for brought, held in (("", ""), (back["state"], ""), (back["state"], "another"), ("x", "x")):
         with pytest.raises(NotSignedIn, match="begin again"):
-            sso.finish(state=state, held=held, code=back["code"], error="")
-    sso.finish(state=back["state"], held=begun.state, code=back["code"], error="")
-    again = idp.authorize(begun.url)
+            sso.finish(state=brought, held=held, code=back["code"], error="")
+    sso.finish(state=back["state"], held=state, code=back["code"], error="")
+    again = idp.authorize(url)
     with pytest.raises(NotSignedIn, match="used already"):
-        sso.finish(state=again["state"], held=begun.state, code=again["code"], error="")
+        sso.finish(state=again["state"], held=state, code=again["code"], error="")
 
 
 def test_whoever_refuses_at_the_provider_is_not_signed_in(
     sso: SingleSignOn, idp: MockProvider
 ) -> None:
-    begun = sso.begin()
+    _, state = sso.begin()
     with pytest.raises(NotSignedIn, match="did not sign you in"):
-        sso.finish(state=begun.state, held=begun.state, code="", error="access_denied")
+        sso.finish(state=state, held=state, code="", error="access_denied")
 
 
 def test_a_stolen_code_is_worth_nothing_without_the_verifier(
     sso: SingleSignOn, idp: MockProvider
 ) -> None:
-    mine, other = sso.begin(), sso.begin()
-    stolen = idp.authorize(other.url)["code"]
+    (_, mine), (other, _) = sso.begin(), sso.begin()
+    stolen = idp.authorize(other)["code"]
     with pytest.raises(NotSignedIn, match="refused this sign-in"):
-        sso.finish(state=mine.state, held=mine.state, code=stolen, error="")
+        sso.finish(state=mine, held=mine, code=stolen, error="")
 
 
 def test_nobody_without_a_mapped_group_comes_in(sso: SingleSignOn, idp: MockProvider) -> None:

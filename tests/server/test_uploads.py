@@ -16,8 +16,8 @@ from whitecrow.data import reading
 from whitecrow.demo import CARD, DATA
 from whitecrow.errors import InvalidInput
 from whitecrow_server import Service
-from whitecrow_server import _processes as processes
-from whitecrow_server import _uploads as uploads
+from whitecrow_server import _onboarding as uploads
+from whitecrow_server import _sketching as sketching
 
 from .conftest import House
 
@@ -92,15 +92,15 @@ def test_the_wizard_looks_at_a_source_in_another_process(
 def test_a_source_that_takes_too_much_is_refused_in_words(
     folder: Path, monkeypatch: pytest.MonkeyPatch, lack: str
 ) -> None:
-    monkeypatch.setattr(processes, lack, {"_SKETCH_SECONDS": 0.001, "_SKETCH_BYTES": 1 << 20}[lack])
+    monkeypatch.setattr(sketching, lack, {"_SKETCH_SECONDS": 0.001, "_SKETCH_BYTES": 1 << 20}[lack])
     with pytest.raises(InvalidInput, match="limits on time and memory"):
-        processes.sketched(folder / DATA.name, **CSV)
+        sketching.sketched(folder / DATA.name, **CSV)
 
 
 def test_what_is_wrong_with_a_source_is_said_and_its_rows_are_not(folder: Path) -> None:
     (folder / "broken.parquet").write_bytes(b"PAR1 a secret value PAR1")
     with pytest.raises(InvalidInput) as refused:
-        processes.sketched(folder / "broken.parquet", **CSV)
+        sketching.sketched(folder / "broken.parquet", **CSV)
     assert "secret" not in str(refused.value)
 
 
@@ -115,8 +115,8 @@ def test_the_process_that_looks_gets_no_secret_of_the_service(
         seen.append({"words": given[0], **more})
         return run(*given, **more)
 
-    monkeypatch.setattr(processes.subprocess, "run", noted)
-    processes.sketched(folder / DATA.name, **CSV)
+    monkeypatch.setattr(sketching.subprocess, "run", noted)
+    sketching.sketched(folder / DATA.name, **CSV)
     (started,) = seen
     assert "hush" not in str(started["env"])
     assert not any(str(folder) in word for word in started["words"])

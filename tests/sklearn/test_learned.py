@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import whitecrow as wc
-from whitecrow import _estimator
+from whitecrow import learned
 from whitecrow.sklearn import PrivateDetector, expected_failed_checks
 
 CROWD = np.random.default_rng(3).normal(size=(6000, 3))
@@ -32,7 +32,7 @@ def detector(**parameters: Any) -> PrivateDetector:
 @pytest.mark.parametrize("epsilon", ["1", "10"])
 def test_scikit_learns_own_checks_pass_but_for_what_privacy_forbids(epsilon: str) -> None:
     """At epsilon 1, 300 records carry no threshold, so none of them is sure to be an outlier."""
-    _estimator._common_ledger.cache_clear()  # the same records, at another price
+    learned._common_ledger.cache_clear()  # the same records, at another price
     estimator = PrivateDetector(epsilon=epsilon, verbose=False)
     forbidden = expected_failed_checks(estimator)
     assert set(forbidden) == (OUTLIER_CHECKS if epsilon == "1" else set())

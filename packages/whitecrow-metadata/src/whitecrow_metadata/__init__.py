@@ -23,11 +23,11 @@ def imported(text: str) -> Carried[Card]:
     InvalidInput
         It is neither, or describes no single table.
     """
-    said = parsed(text)
-    if is_csvw(said):
-        return from_csvw(said)
-    if is_croissant(said):
-        return from_croissant(said)
+    content = parsed(text)
+    if is_csvw(content):
+        return from_csvw(content)
+    if is_croissant(content):
+        return from_croissant(content)
     raise InvalidInput(
         "The metadata are neither CSVW (@context http://www.w3.org/ns/csvw, with a tableSchema) "
         "nor Croissant (@type sc:Dataset, with a recordSet)."

@@ -81,12 +81,12 @@ def parsed(text: str) -> Mapping[str, Any]:
         It is none.
     """
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        content = None
+    if not isinstance(content, dict):
         raise InvalidInput("The metadata are not a JSON object; give a CSVW or a Croissant file.")
-    return found
+    return content
 
 
 def objects(value: object, what: str) -> list[Mapping[str, Any]]:

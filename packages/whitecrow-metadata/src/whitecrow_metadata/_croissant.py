@@ -54,7 +54,7 @@ def to_croissant(card: Card) -> Carried[dict[str, Any]]:
     lost = losses_of(card, carried={"categories"})
     listed = [one for one in card.columns if one.categories is not None]
     fields = [_field(one) for one in card.columns]
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": _CONFORMS,
@@ -64,19 +64,19 @@ def to_croissant(card: Card) -> Carried[dict[str, Any]]:
             {"@type": "cr:RecordSet", "@id": "records", "name": "records", "field": fields},
         ],
     }
-    return Carried(found, lost.words())
+    return Carried(content, lost.words())
 
 
 def _field(column: Column) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    field: dict[str, Any] = {
         "@type": "cr:Field",
         "@id": f"records/{column.name}",
         "name": column.name,
         "dataType": _TYPES.get(column.type, "sc:Text"),
     }
     if column.categories is not None:
-        found["references"] = {"field": {"@id": f"categories/{column.name}/name"}}
-    return found
+        field["references"] = {"field": {"@id": f"categories/{column.name}/name"}}
+    return field
 
 
 def _enumeration(column: Column) -> dict[str, Any]:
@@ -118,14 +118,14 @@ def from_croissant(said: Mapping[str, Any]) -> Carried[Card]:
 
 def _categories(lists: list[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
     """Return the values of every field of the lists, by its identifier."""
-    found: dict[str, list[str]] = {}
+    categories: dict[str, list[str]] = {}
     for one in lists:
         for row in objects(_get(one, "data") or [], "'data'"):
             for field, value in row.items():
                 if not isinstance(value, str | int | float) or isinstance(value, bool):
                     raise InvalidInput(f"The list {field!r} of the metadata holds no plain values.")
-                found.setdefault(field, []).append(str(value))
-    return {field: tuple(values) for field, values in found.items()}
+                categories.setdefault(field, []).append(str(value))
+    return {field: tuple(values) for field, values in categories.items()}
 
 
 def _column(
@@ -177,8 +177,8 @@ def _types(said: Mapping[str, Any]) -> list[str]:
 
 
 def _last(name: str) -> str:
-    found = _LAST.search(name)
-    return found[0] if found else name
+    match = _LAST.search(name)
+    return match[0] if match else name
 
 
 def _get(said: Mapping[str, Any], key: str) -> Any:

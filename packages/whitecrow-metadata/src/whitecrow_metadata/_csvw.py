@@ -62,7 +62,7 @@ def to_csvw(card: Card, *, file: str = "") -> Carried[dict[str, Any]]:
     form = card.csv
     if form.lines_per_record > 1:
         lost.add("lines_per_record")
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "@context": _CONTEXT,
         "url": file or f"{card.name}.csv",
         "dc:title": card.name,
@@ -75,7 +75,7 @@ def to_csvw(card: Card, *, file: str = "") -> Carried[dict[str, Any]]:
         },
         "tableSchema": {"columns": [_column_said(one, form) for one in card.columns]},
     }
-    return Carried(found, lost.words())
+    return Carried(content, lost.words())
 
 
 def _column_said(column: Column, form: CsvFormat) -> dict[str, Any]:
@@ -89,13 +89,13 @@ def _column_said(column: Column, form: CsvFormat) -> dict[str, Any]:
         kind["format"] = "yyyy-MM-dd"
     if column.numeric and form.decimal != ".":
         kind["format"] = {"decimalChar": form.decimal}
-    found: dict[str, Any] = {"titles": column.name, "datatype": kind, "null": sorted(_MISSING)}
+    described: dict[str, Any] = {"titles": column.name, "datatype": kind, "null": sorted(_MISSING)}
     if _PLAIN.fullmatch(column.name):
-        found = {"name": column.name, **found}
+        described = {"name": column.name, **described}
     if column.fill is not None:
         filled = str(day_text(column, column.fill))
-        found["default"] = filled.replace(".", form.decimal) if column.numeric else filled
-    return found
+        described["default"] = filled.replace(".", form.decimal) if column.numeric else filled
+    return described
 
 
 def from_csvw(said: Mapping[str, Any]) -> Carried[Card]:
@@ -167,8 +167,8 @@ def _column(said: Mapping[str, Any], place: int, lost: Losses, marks: set[str]) 
     kind = {"base": kind} if isinstance(kind, str) else kind
     if not isinstance(kind, dict):
         raise InvalidInput(f"The datatype of column {name!r} must be a text or an object.")
-    found = _typed(kind, name, lost, marks)
-    found |= _bounds(kind, str(found["type"]), name, lost)
+    facts = _typed(kind, name, lost, marks)
+    facts |= _bounds(kind, str(facts["type"]), name, lost)
     for key in ("required", "separator", "propertyUrl", "valueUrl"):
         if said.get(key):
             lost.add(key, name)
@@ -176,8 +176,8 @@ def _column(said: Mapping[str, Any], place: int, lost: Losses, marks: set[str]) 
     if unknown:
         lost.add(f"null {', '.join(map(repr, unknown))}: such fields are not missing here", name)
     if said.get("default"):
-        found |= _filled(said["default"], str(found["type"]), name, next(iter(marks), "."))
-    return Column(name, source=SOURCE, **found)
+        facts |= _filled(said["default"], str(facts["type"]), name, next(iter(marks), "."))
+    return Column(name, source=SOURCE, **facts)
 
 
 def _typed(kind: Mapping[str, Any], name: str, lost: Losses, marks: set[str]) -> dict[str, Any]:

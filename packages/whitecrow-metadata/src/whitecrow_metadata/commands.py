@@ -23,13 +23,13 @@ def card_import(output: Output, file: str, out: str | None) -> None:
 
     What a card has no place for is listed on standard error.
     """
-    found = imported(read_text(file, "file"))
-    card = written(found.result, note=_IMPORTED)
-    _not_carried(output, found.lost, "a card")
+    carried = imported(read_text(file, "file"))
+    card = written(carried.result, note=_IMPORTED)
+    _not_carried(output, carried.lost, "a card")
     if out is not None:
         write_new(out, card)
     said = card.rstrip("\n") if out is None else f"Wrote {out}. Then: card check {out}"
-    result = {"card": found.result.to_json(), "not_carried": list(found.lost), "written": out}
+    result = {"card": carried.result.to_json(), "not_carried": list(carried.lost), "written": out}
     output.show(result, said, raw=out is None)
 
 
@@ -46,12 +46,12 @@ def card_export(output: Output, card: str, form: str, file: str, out: str | None
 
     What they have no place for is listed on standard error.
     """
-    found = exported(Card.load(card), form, file=file)
-    text = json.dumps(found.result, indent=2, ensure_ascii=False)
-    _not_carried(output, found.lost, form)
+    carried = exported(Card.load(card), form, file=file)
+    text = json.dumps(carried.result, indent=2, ensure_ascii=False)
+    _not_carried(output, carried.lost, form)
     if out is not None:
         write_new(out, f"{text}\n")
-    result = {"metadata": found.result, "not_carried": list(found.lost), "written": out}
+    result = {"metadata": carried.result, "not_carried": list(carried.lost), "written": out}
     output.show(result, text if out is None else f"Wrote {out}.", raw=out is None)
 
 

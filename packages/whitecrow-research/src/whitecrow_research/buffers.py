@@ -1,4 +1,4 @@
-"""Find the buffers of ``whitecrow.publish.coefficients``: the numbers decide the error only.
+"""Find the buffers of ``whitecrow.publish.buffered``: the numbers decide the error only.
 
 For each length the weights and decays with the least worst deviation of the normalised strategy;
 and, for streams without a horizon, those whose deviation at any time up to 2^30 is the smallest
@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
-from whitecrow.publish.buffered import Buffered
-from whitecrow.publish.coefficients import ENDLESS, PRECISION, Coefficients
-from whitecrow.publish.deviations import Variances
+from whitecrow.publish.buffered import ENDLESS, Buffered, Coefficients, Variances
+from whitecrow.publish.counters import PRECISION
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,8 +57,8 @@ def _of_any_time(parameters: Floats) -> Floats:
     norm = np.sqrt(1.0 + (np.outer(weights, weights) / pairs).sum())
     times = _times(2**30)
     single = Variances.of(_recurrence(parameters), np.array([ENDLESS]), np.array([norm]))
-    known = np.maximum(1.0, 1.066 + np.log(times) / math.pi)
-    return np.asarray(np.sqrt(single.at(times)) / known)
+    bound = np.maximum(1.0, 1.066 + np.log(times) / math.pi)
+    return np.asarray(np.sqrt(single.at(times)) / bound)
 
 
 def _smooth_worst(ratios: Floats) -> float:
@@ -67,10 +66,10 @@ def _smooth_worst(ratios: Floats) -> float:
 
 
 def _least(loss: Callable[[Floats], float], start: Floats) -> Floats:
-    found: Any = minimize(
+    fitted_values: Any = minimize(
         loss, start, method="L-BFGS-B", options={"maxiter": 60, "eps": 1e-4, "maxfun": 1200}
     )
-    return np.asarray(found.x, dtype=np.float64)
+    return np.asarray(fitted_values.x, dtype=np.float64)
 
 
 def _start(buffers: int, slowest: float, fastest: float) -> Floats:
@@ -105,12 +104,12 @@ def _entry(parameters: Floats) -> str:
 
 def main() -> None:
     """Print the table."""
-    found = endless()
-    sys.stdout.write(f'_ANY_TIME = "{_entry(found)}"  # {_of_any_time(found).max():.4f}\n')
+    error = endless()
+    sys.stdout.write(f'_ANY_TIME = "{_entry(error)}"  # {_of_any_time(error).max():.4f}\n')
     for exponent, buffers in BUFFERS.items():
-        found = fitted(2**exponent, buffers)
-        worst = _of_horizon(found, 2**exponent).max()
-        sys.stdout.write(f'    {exponent}: "{_entry(found)}",  # {worst:.4f}\n')
+        error = fitted(2**exponent, buffers)
+        worst = _of_horizon(error, 2**exponent).max()
+        sys.stdout.write(f'    {exponent}: "{_entry(error)}",  # {worst:.4f}\n')
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import pyarrow
 
 import whitecrow as wc
 from whitecrow.attack import Power, auc, power_under_dp, power_under_zcdp, score
-from whitecrow.attack.judge import outlying_segments
+from whitecrow.attack.scores import outlying_segments
 from whitecrow.attack.streams import Stream, porto_like
 from whitecrow.data import read
 from whitecrow.learning.question import marginal_share
@@ -70,8 +70,8 @@ class Attacked:
 
 def asked(**given: Any) -> wc.Monitor:
     """Return the question that is attacked."""
-    known = {"time": "day", "start": 0, "period": 1, "horizon": DAYS, "epsilon": 1}
-    return wc.Monitor(["km"], **{**known, **given})
+    settings = {"time": "day", "start": 0, "period": 1, "horizon": DAYS, "epsilon": 1}
+    return wc.Monitor(["km"], **{**settings, **given})
 
 
 def bound(question: wc.Monitor) -> Power:
@@ -89,7 +89,7 @@ def _trips(rng: np.random.Generator, outliers: int) -> tuple[Stream, Any]:
 
 def _means(question: wc.Monitor, kept: Mapping[str, Any]) -> Floats:
     """Return the mean of each day's records, as an analyst reads it off a window of one day."""
-    streams, found = Streams.from_json(kept), []
+    streams, means = Streams.from_json(kept), []
     assert streams.layout is not None
     grid = streams.layout.grids[0]
     share = (1 - question.drift_share) * marginal_share("gaussian", question.money(CARD).total)
@@ -98,8 +98,8 @@ def _means(question: wc.Monitor, kept: Mapping[str, Any]) -> Floats:
         reader = question.reader(CARD, streams.steps[: step + 1], (step, step + 1))
         grids = question.grids(CARD)
         day = learn_marginals(grids, reader, share, fixed=(grid,))
-        found.append(float(day.shares[0] @ middles))
-    return np.array(found)
+        means.append(float(day.shares[0] @ middles))
+    return np.array(means)
 
 
 def by_segments(

@@ -55,16 +55,16 @@ def monitor_log_ratio(
 
 def _likelihood(question: Monitor, card: Card, streams: Streams, table: Any) -> float:
     facts, plan = gather(question, read(table, card)), question.plan(card)
-    found: list[float] = []
+    losses: list[float] = []
     for step, row in enumerate(plan.rows[: len(streams.steps)]):
         blocks = iter(streams.steps[step])
 
         def draw(
             cells: Counting, noise: Noise, groups: Ints | None, row: Any = row, blocks: Any = blocks
         ) -> Ints:
-            heard = _Heard(noise.law, noise.size, next(blocks), found)
+            heard = _Heard(noise.law, noise.size, next(blocks), losses)
             return facts.noisy_counts(Weighted(cells, question.calendar, row), heard, None, groups)
 
         reader = question.reader(card, streams.steps[:step], (0, step + 1), draw)
         assembled(question, card, reader, streams.layout if step else None)
-    return sum(found)
+    return sum(losses)

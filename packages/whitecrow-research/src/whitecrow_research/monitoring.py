@@ -23,7 +23,7 @@ from pyarrow import parquet
 import whitecrow as wc
 from whitecrow.histogram.noise_budget import Money
 from whitecrow.monitor.drift import Watch, Watched
-from whitecrow.monitor.strategy import strategy
+from whitecrow.monitor.streams import strategy
 from whitecrow.noise.seeded import SeededSource
 
 MONTHS = 12
@@ -91,7 +91,7 @@ def first_alarm(watch: Watch, releases: list[Ints]) -> int | None:
 
 def false_alarms(runs: int, *, each: int, columns: int = 6, rate: float = 0.05) -> dict[str, Any]:
     """Return how many quiet years had any alarm, and how close the largest shift came."""
-    found: dict[str, Any] = {"runs": runs, "records_a_month": each, "bound": rate}
+    summary: dict[str, Any] = {"runs": runs, "records_a_month": each, "bound": rate}
     for law in ("gaussian", "laplace"):
         watch = watch_of(law, columns=columns, epsilon=1.0, rate=rate)
         alarms, nearest = 0, 0.0
@@ -99,8 +99,8 @@ def false_alarms(runs: int, *, each: int, columns: int = 6, rate: float = 0.05) 
             moves = watch.scan(quiet(watch, each, seed))
             ratio = max(move.ratio for step in moves for move in step)
             alarms, nearest = alarms + (ratio > 1), max(nearest, ratio)
-        found[law] = {"alarms": alarms, "largest_ratio": round(nearest, 3)}
-    return found
+        summary[law] = {"alarms": alarms, "largest_ratio": round(nearest, 3)}
+    return summary
 
 
 def delays(runs: int, *, each: int, columns: int = 6) -> list[dict[str, Any]]:
@@ -189,10 +189,10 @@ def taxi_month(path: Path) -> dict[str, Any]:
 
 def taxi_year(path: Path, *, since: int) -> dict[str, Any]:
     """Return a year of months drawn from the sample; fares rise by a fifth from a month on."""
-    known, _ = _taxis(path)
+    trips, _ = _taxis(path)
     rng = np.random.default_rng(3)
-    values = known[rng.integers(len(known), size=MONTHS * len(known))]
-    month = np.repeat(np.arange(MONTHS), len(known))
+    values = trips[rng.integers(len(trips), size=MONTHS * len(trips))]
+    month = np.repeat(np.arange(MONTHS), len(trips))
     strange = _mixed(rng, values)
     dearer = month >= since
     values[dearer, 2] = np.log1p(1.2 * np.expm1(values[dearer, 2]))
@@ -223,7 +223,7 @@ def auc_by_step(
         truth, shown = data["strange"][now], data["values"][now]
         row: dict[str, Any] = {"step": step + 1, "records": int(now.sum())}
         for name, span in (("all", 0), ("window", window)):
-            found = curator.monitor(**asked, epsilon=epsilon, through=step + 1, window=span)
+            release = curator.monitor(**asked, epsilon=epsilon, through=step + 1, window=span)
             first = max(0, step + 1 - span) if span else 0
             past = (data["month"] >= first) & (data["month"] <= step)
             forest = IsolationForest(random_state=0).fit(data["values"][past])
@@ -232,13 +232,13 @@ def auc_by_step(
                 [f"x{place}" for place in range(len(bounds))], epsilon="100000", delta="1e-6"
             )
             for what, scores in (
-                ("ours", found.answer.detector.scores(shown)),
+                ("ours", release.answer.detector.scores(shown)),
                 ("exact", exact.answer.scores(shown)),
                 ("forest", -forest.score_samples(shown)),
             ):
                 row[f"{what}_{name}"] = round(float(roc_auc_score(truth, scores)), 4)
-            row["moved"] = list(found.answer.moved)
-            newest = found.answer.series[-1]["columns"]
+            row["moved"] = list(release.answer.moved)
+            newest = release.answer.series[-1]["columns"]
             row["ratio"] = round(max((move["ratio"] for move in newest), default=0.0), 3)
         rows.append(row)
     return rows
@@ -287,7 +287,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the result into this file (JSON)")
     parser.add_argument("--picture", type=Path, help="draw the year with a drift into this file")
     asked = parser.parse_args()
-    found: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "false_alarms": false_alarms(asked.runs, each=asked.each),
         "delays": [
             row for each in (1000, 5000, 20_000) for row in delays(asked.runs // 10, each=each)
@@ -296,16 +296,16 @@ def main() -> None:
     box = [(-10.0, 10.0)] * 6
     for name, since in (("quiet_year", MONTHS), ("drift_from_month_7", 6)):
         data = year(np.random.default_rng(1), asked.each, since=since)
-        found[name] = auc_by_step(data, box, MONTHS)
+        summary[name] = auc_by_step(data, box, MONTHS)
     if asked.data is not None:
         path = asked.data / "nyc_taxi_sample.parquet"
-        found["taxis_of_one_month"] = auc_by_step(taxi_month(path), TAXI_BOX, 10)
-        found["taxis_of_a_year_drawn"] = auc_by_step(taxi_year(path, since=8), TAXI_BOX, MONTHS)
-    text = json.dumps(found, indent=1)
+        summary["taxis_of_one_month"] = auc_by_step(taxi_month(path), TAXI_BOX, 10)
+        summary["taxis_of_a_year_drawn"] = auc_by_step(taxi_year(path, since=8), TAXI_BOX, MONTHS)
+    text = json.dumps(summary, indent=1)
     if asked.out is not None:
         asked.out.write_text(text, encoding="utf-8")
     if asked.picture is not None:
-        draw(found["drift_from_month_7"], asked.picture)
+        draw(summary["drift_from_month_7"], asked.picture)
     sys.stdout.write(text + "\n")
 
 

@@ -88,13 +88,13 @@ def measured(
     question = wc.Profile(columns or None, epsilon=epsilon, delta=delta)
     facts = gather(question, read(data, card))
     numbers = [part.name for part in question.parts(card) if part.ordered]
-    known = {one: np.sort(np.asarray(data.column(one)).astype(np.float64)) for one in numbers}
+    ordered = {one: np.sort(np.asarray(data.column(one)).astype(np.float64)) for one in numbers}
     errors = np.empty((runs, len(numbers), len(RANKS)))
     for run in range(runs):
-        found = TableProfile.from_json(release(question, facts))
+        profile = TableProfile.from_json(release(question, facts))
         for place, one in enumerate(numbers):
             errors[run, place] = [
-                rank_error(known[one], found.quantile(one, rank), rank) for rank in RANKS
+                rank_error(ordered[one], profile.quantile(one, rank), rank) for rank in RANKS
             ]
     return Row(name, data.num_rows, len(numbers), epsilon, delta, errors)
 
@@ -156,10 +156,10 @@ def main() -> None:
             ("with 14 other columns", True, 1.0),
             ("with 14 other columns, weight 10", True, 10.0),
         ):
-            found = categories_found(
+            discovered = categories_found(
                 adult, "education", runs=4 * given.runs, whole=whole, weight=weight
             )
-            print(f"education, {words}: all 16 values found in {found:.0%}")  # noqa: T201 - as above
+            print(f"education, {words}: all 16 values found in {discovered:.0%}")  # noqa: T201 - as above
 
 
 if __name__ == "__main__":

@@ -54,9 +54,9 @@ def test_tables_6_7_and_12_come_out_on_the_reduced_data(context):
 
 def _utility(study, detector, records):
     """Utility of the breadth-first search at the paper's price, and its interval."""
-    found = references(study, outliers(study, detector, records, seed=1), detector)
+    utility = references(study, outliers(study, detector, records, seed=1), detector)
     eta = Fraction(1, 5) / (2 * 51)
-    return repeated(found, "bfs", eta=eta, samples=50, runs=3, seed=1, shipped=False)
+    return repeated(utility, "bfs", eta=eta, samples=50, runs=3, seed=1, shipped=False)
 
 
 def test_the_parameters_of_lof_move_the_utility_by_more_than_its_interval(context):

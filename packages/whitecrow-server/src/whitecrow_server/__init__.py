@@ -16,16 +16,15 @@ from whitecrow.errors import NeedsLinux
 if TYPE_CHECKING:
     from whitecrow_server._app import create_app
     from whitecrow_server._people import ROLES, Person
-    from whitecrow_server._provider import Provider
     from whitecrow_server._service import Service
-    from whitecrow_server._settings import Settings, default_deadlines
+    from whitecrow_server._settings import Provider, Settings, default_deadlines
 
 __all__ = ["ROLES", "Person", "Provider", "Service", "Settings", "create_app", "default_deadlines"]
 
 _WHERE = {
     "ROLES": "_people",
     "Person": "_people",
-    "Provider": "_provider",
+    "Provider": "_settings",
     "Service": "_service",
     "Settings": "_settings",
     "create_app": "_app",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, insert, select, update
 
 from whitecrow.data import Card, SqlQuery, is_lake
 from whitecrow.errors import InvalidInput, NotKnown, Taken, invalid
@@ -25,49 +25,35 @@ EVERY_ANALYST = "*"
 
 @dataclass(frozen=True)
 class Listing:
-    """A dataset as the catalogue has it."""
-
     name: str  # its name, also that of its account
     source: Mapping[str, str]  # ``{"file": NAME}`` or ``{"database": NAME, "query": SELECT}``
     card: Card | None  # the public facts
     engine: str  # who counts neighbours
-    revision: int  # grows with every change of card or source
+    revision: int = 1  # grows with every change of card or source
     # Sets of columns over which an index is built when the dataset is loaded.
     indexes: tuple[tuple[str, ...], ...] = ()
 
 
 class Catalogue:
-    """The register of datasets."""
-
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
         self.log = settings.beside_ledger
         self._seen: VersionedCache[tuple[str, str], Listing | None] = VersionedCache(store.version)
 
-    def add(
-        self,
-        connection: Connection,
-        name: str,
-        source: Mapping[str, Any],
-        *,
-        card: Card | None,
-        engine: str,
-        readers: Iterable[str],
-        indexes: Sequence[Sequence[str]] = (),
-    ) -> None:
+    def add(self, connection: Connection, listing: Listing, readers: Iterable[str]) -> None:
         """List a dataset, in a transaction that also opens its account."""
-        good_name(name, "a dataset")
+        name = good_name(listing.name, "a dataset")
         if connection.execute(select(sources.c.name).where(sources.c.name == name)).first():
             raise Taken(f"There is a dataset called {name!r} already.")
         connection.execute(
             insert(sources).values(
                 name=name,
-                source=json.dumps(source),
-                card=_written(card),
-                engine=engine,
-                indexes=json.dumps(indexes),
-                revision=1,
+                source=json.dumps(listing.source),
+                card=_written(listing.card),
+                engine=listing.engine,
+                indexes=json.dumps(listing.indexes),
+                revision=listing.revision,
                 created=time.time(),
             )
         )
@@ -93,54 +79,40 @@ class Catalogue:
         connection.execute(sources.delete().where(sources.c.name == name))
 
     def change(self, connection: Connection, name: str, *, card: Card) -> None:
-        """Put another card in force, in an open transaction; workers read the records again."""
-        connection.execute(
-            update(sources)
-            .where(sources.c.name == name)
-            .values(card=_written(card), revision=sources.c.revision + 1)
-        )
+        """Use another card, in an open transaction; workers read the records again."""
+        _revise(connection, name, card=_written(card))
 
     def reload(self, name: str) -> None:
         """Let the workers read the records of a dataset again."""
         with self._store.transaction() as connection:
-            connection.execute(
-                update(sources)
-                .where(sources.c.name == name)
-                .values(revision=sources.c.revision + 1)
-            )
+            _revise(connection, name)
 
     def admit(self, connection: Connection, name: str, readers: Iterable[str]) -> None:
         """Say which analysts may know of a dataset, in an open transaction; others may not."""
         query = select(people.c.name).where(people.c.role == "analyst")
-        known = {EVERY_ANALYST, *connection.execute(query).scalars()}
+        analysts = {EVERY_ANALYST, *connection.execute(query).scalars()}
         connection.execute(access.delete().where(access.c.dataset == name))
         for one in sorted(set(readers)):
-            if one not in known:
+            if one not in analysts:
                 raise InvalidInput(f"There is no analyst called {one!r}.")
             connection.execute(insert(access).values(dataset=name, person=one))
 
-    def all(self) -> list[Listing]:
-        return [_listing(row) for row in self._store.rows(select(sources).order_by("name"))]
-
-    def seen_by(self, analyst: str) -> list[Listing]:
-        """The datasets an analyst may know of, by name."""
-        query = select(sources).where(sources.c.name.in_(_open_to(analyst))).order_by("name")
+    def all(self, *, analyst: str = "") -> list[Listing]:
+        """All datasets by name; with an analyst, those that they may know of."""
+        query = _known_to(analyst).order_by("name")
         return [_listing(row) for row in self._store.rows(query)]
 
     def get(self, name: str, *, analyst: str = "") -> Listing:
         """One dataset; with an analyst, only if they may know of it."""
         if not is_name(name):
             raise unknown(name)
-        found = self._seen.get((name, analyst), lambda: self._read(name, analyst))
-        if found is None:
+        listing = self._seen.get((name, analyst), lambda: self._read(name, analyst))
+        if listing is None:
             raise unknown(name)
-        return found
+        return listing
 
     def _read(self, name: str, analyst: str) -> Listing | None:
-        query = select(sources).where(sources.c.name == name)
-        if analyst:
-            query = query.where(sources.c.name.in_(_open_to(analyst)))
-        row = self._store.row(query)
+        row = self._store.row(_known_to(analyst).where(sources.c.name == name))
         return None if row is None else _listing(row)
 
     def records(self, source: Mapping[str, Any]) -> Path | SqlQuery:
@@ -167,8 +139,7 @@ class Catalogue:
             raise invalid("a source", "file", "the name of a file in the data folder", name)
         path = (folder / name).resolve()
         # A folder of a table names its files itself, and its reader leaves it for none of them.
-        there = path.is_relative_to(folder) and (path.is_file() or is_lake(path))
-        if not there:
+        if not (path.is_relative_to(folder) and (path.is_file() or is_lake(path))):
             raise InvalidInput(f"There is no file {name!r} in the service's data folder.")
         return path
 
@@ -189,10 +160,17 @@ def unknown(name: str) -> NotKnown:
     return NotKnown(f"There is no dataset {name!r}.")
 
 
-def _open_to(analyst: str) -> Any:
-    return select(access.c.dataset).where(
-        or_(access.c.person == analyst, access.c.person == EVERY_ANALYST)
-    )
+def _revise(connection: Connection, name: str, **values: Any) -> None:
+    changed = update(sources).where(sources.c.name == name)
+    connection.execute(changed.values(revision=sources.c.revision + 1, **values))
+
+
+def _known_to(analyst: str) -> Select[Any]:
+    """The datasets that an analyst may know of; with an empty name all there are."""
+    if not analyst:
+        return select(sources)
+    listed = access.c.person.in_((analyst, EVERY_ANALYST))
+    return select(sources).where(sources.c.name.in_(select(access.c.dataset).where(listed)))
 
 
 def _written(card: Card | None) -> str | None:

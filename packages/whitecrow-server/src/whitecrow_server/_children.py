@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 _LENGTH = struct.Struct("<Q")
@@ -27,15 +28,7 @@ class Wire:
         self._end.sendall(_LENGTH.pack(len(body)) + body)
 
     def receive(self, seconds: float | None = None) -> Any:
-        """Wait for one message.
-
-        Raises
-        ------
-        EOFError
-            The other side has ended.
-        TimeoutError
-            Nothing came for so many seconds.
-        """
+        """Wait for one message; EOFError: the other side has ended, TimeoutError: none came."""
         self._end.settimeout(seconds)
         (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
         return json.loads(self._exactly(length))
@@ -47,13 +40,13 @@ class Wire:
         self._end.close()
 
     def _exactly(self, length: int) -> bytes:
-        found = bytearray()
-        while len(found) < length:
-            piece = self._end.recv(min(length - len(found), 1 << 20))
+        received = bytearray()
+        while len(received) < length:
+            piece = self._end.recv(min(length - len(received), 1 << 20))
             if not piece:
                 raise EOFError
-            found += piece
-        return bytes(found)
+            received += piece
+        return bytes(received)
 
 
 _END_SECONDS = 10.0
@@ -63,8 +56,6 @@ _PASSED_ON = ("WHITECROW_DETECTORS", "WHITECROW_SPARK_MASTER")
 
 
 class Child:
-    """A process that runs a module."""
-
     def __init__(self, module: str, wires: int) -> None:
         self._ending = threading.Lock()
         pairs = [socket.socketpair() for _ in range(wires)]
@@ -109,6 +100,38 @@ class Child:
             if self._life >= 0:
                 os.close(self._life)
                 self._life = -1
+
+
+class Helper:
+    """A process that answers one message at a time: begun when needed, and anew when it died."""
+
+    def __init__(self, module: str, setup: Callable[[], Any] | None = None) -> None:
+        self._module, self._setup = module, setup
+        self._lock = threading.Lock()
+        self._child: Child | None = None
+
+    def asked(self, message: Any, seconds: float) -> Any:
+        """Its reply; EOFError, OSError: it died, or took longer than that, and was ended."""
+        with self._lock:
+            child = self.begin()
+            try:
+                child.wires[0].send(message)
+                return child.wires[0].receive(seconds)
+            except (EOFError, OSError):
+                child.end()
+                raise
+
+    def begin(self) -> Child:
+        if self._child is None or not self._child.alive:
+            self.close()  # what is left of one that died
+            self._child = Child(self._module, 1)
+            if self._setup is not None:
+                self._child.wires[0].send(self._setup())
+        return self._child
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.end()
 
 
 def end_with_service(life: int) -> None:

@@ -1,5 +1,4 @@
-"""The process that holds one dataset's records and computes: started by the service, and by nobody
-else.
+"""The process that holds one dataset's records and computes, for the service alone.
 
 It reads the records itself, so that the process that talks to the network never holds any. Two
 threads take questions, one those about single places and one all others, so that the former do not
@@ -9,6 +8,8 @@ none.
 
 from __future__ import annotations
 
+import csv
+import io
 import logging
 import math
 import os
@@ -18,27 +19,33 @@ import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator.dummy import DummyExecution, dummy_records
 from whitecrow.curator.execution import InProcess
-from whitecrow.curator.identity import Recognition
+from whitecrow.curator.opening import Recognition
 from whitecrow.curator.warming import warm
 from whitecrow.custodian import CUSTODIAN_LOG, write_down
 from whitecrow.data import Card, Dataset, Records, SqlQuery
-from whitecrow.data.intake import intake_of
+from whitecrow.data.dataset import intake_of
+from whitecrow.data.sources import open_source
+from whitecrow.detector import Detector
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.histogram.table import TableProfile
+from whitecrow.identify.map import privacy_map
 from whitecrow.limits import Limits
 from whitecrow.neighbours import Engine, LocalEngine, open_data, open_engine
+from whitecrow.neighbours.relation import SCALED
 from whitecrow.questions import read_question
-from whitecrow_server._added import register_added
 from whitecrow_server._children import Wire, end_with_service
-from whitecrow_server._maps import drawn, scored
+from whitecrow_server._messages import register_added, source_from_json
 
 _SPARE_BYTES = 1 << 30
 """Memory beside a question's own: indexes, compiled code, what allocators keep."""
@@ -48,41 +55,32 @@ _SPARE_SECONDS = 2
 
 
 def main(light: int, heavy: int, life: int) -> None:
-    """Serve until the service ends."""
     end_with_service(life)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold records
     os.umask(0o077)
     wires = [Wire(socket.socket(fileno=number)) for number in (light, heavy)]
-    said = wires[1].receive()
-    log = None if said["log"] is None else Path(said["log"])
+    setup = wires[1].receive()
+    log = None if setup["log"] is None else Path(setup["log"])
     try:
-        dataset, engine, mark = _opened(said, wires[1])
+        dataset, engine, mark = _opened(setup, wires[1])
     except WhitecrowError as error:
         wires[1].send({"failed": str(error), "cause": ""})
         return
     except Exception:  # noqa: BLE001 - a reader's error may quote records: custodians only
         cause = traceback.format_exc()
-        write_down(log, f"loading {said['name']}", cause)
+        write_down(log, f"loading {setup['name']}", cause)
         wires[1].send({"failed": "see the custodian's log", "cause": cause})
         return
-    execution = (
-        DummyExecution(dataset)
-        if "made_up" in said["source"] and isinstance(dataset, Dataset)
-        else InProcess(dataset, engine, log=log)
-    )
+    execution = InProcess(dataset, engine, log=log)
+    if "synthetic" in setup["source"] and isinstance(dataset, Dataset):
+        execution = DummyExecution(dataset)
     computation = _Computation(
-        dataset, execution, log, source=_source(said), limited=said["engine"] == "local"
+        dataset, execution, log, source=_source(setup), limited=setup["engine"] == "local"
     )
     intake = intake_of(dataset)
     wires[1].send({"ready": dataset.card.to_json(), "mark": mark, "intake": intake})
-    threads = [
-        threading.Thread(target=_serve, args=(computation, wire, lane))
-        for lane, wire in zip(("light", "heavy"), wires, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    threading.Thread(target=_serve, args=(computation, wires[0], "light")).start()
+    _serve(computation, wires[1], "heavy")
 
 
 def _serve(computation: _Computation, wire: Wire, lane: str) -> None:
@@ -94,8 +92,6 @@ def _serve(computation: _Computation, wire: Wire, lane: str) -> None:
 
 
 class _Computation:
-    """Answers what the service passes on."""
-
     def __init__(
         self,
         dataset: Records,
@@ -116,20 +112,20 @@ class _Computation:
         if self._limiter is not None:
             self._limiter.begin(lane, limits)
         try:
-            found = self._facts(asked) or self._answer(asked, limits)
+            reply = self._facts(asked) or self._answer(asked, limits)
         except Exception:  # noqa: BLE001 - a message that cannot be read is a failure like any
             write_down(self._log, "reading a question", traceback.format_exc())
-            found = None
+            reply = None
         if self._limiter is not None:
             self._limiter.end(lane)
-        return found or {"failed": self._causes.taken()}
+        return reply or {"failed": self._causes.taken()}
 
     def _answer(self, asked: Mapping[str, Any], limits: Limits) -> dict[str, Any] | None:
         question = read_question(asked["question"])
-        found = self._execution.answer(
+        answer = self._execution.answer(
             question, limits=lambda: limits, progress=None, kept=asked.get("kept")
         )
-        return None if found is None else {"answer": found.value}
+        return None if answer is None else {"answer": answer.value}
 
     def _facts(self, asked: Mapping[str, Any]) -> dict[str, Any] | None:
         """What only a custodian sees; None if it is a question that is asked."""
@@ -157,8 +153,8 @@ class _Causes(logging.Handler):
         self._said.append(self.format(record))
 
     def taken(self) -> list[str]:
-        said, self._said = self._said, []
-        return said
+        causes, self._said = self._said, []
+        return causes
 
 
 class _Limiter:
@@ -207,7 +203,7 @@ def _private_bytes() -> int:
     return 0
 
 
-def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
+def _opened(setup: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
     """Read the records, make the engine ready, and say what the records are recognised by."""
     last: list[tuple[str, int]] = []
 
@@ -216,55 +212,116 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
             last[:] = [(stage, percent)]
             wire.send({"stage": stage, "percent": percent})
 
-    register_added(said["added"])
+    register_added(setup["added"])
     tell("reading", 0)
-    where = said["source"]
-    if "made_up" in where:
-        made_up = _made_up(said)
-        return made_up, open_engine(made_up), ""
-    source = _source(said)
-    card = None if said["card"] is None else Card.from_json(said["card"])
-    seen = Recognition(source, engine=said["engine"])
+    where = setup["source"]
+    if "synthetic" in where:
+        # A dummy's records: from the card and a released profile, and from nothing else.
+        released = where["synthetic"]
+        profile = None if released is None else TableProfile.from_json(released)
+        synthetic = dummy_records(Card.from_json(setup["card"]), profile)
+        return synthetic, open_engine(synthetic), ""
+    source = _source(setup)
+    card = None if setup["card"] is None else Card.from_json(setup["card"])
+    seen = Recognition(source, engine=setup["engine"])
     dataset, engine = open_data(
         source,
         card,
-        said["engine"],
+        setup["engine"],
         watch=None if seen.rows is None else seen.rows.add,
         progress=lambda done, total, what: tell("reading", 100 * done // max(1, total)),
     )
-    most = said["records_at_most"]
+    most = setup["records_at_most"]
     if dataset.card.most_records is None and dataset.count(()) > most:
         raise InvalidInput(
             f"The data hold more than {most:,} records, the most that this service takes where the "
             "card gives no bound. Write 'records_at_most' on the card: a public number, with room."
         )
-    if said["warm"]:
+    if setup["warm"]:
         warm(partial(tell, "compiling"))  # so that no analyst waits for the compiler
     if isinstance(engine, LocalEngine):
         # An index is built before the first question, never while somebody waits for an answer.
         engine.build_only_when_told()
-        for done, columns in enumerate(said["indexes"]):
-            tell("indexing", 100 * done // len(said["indexes"]))
-            engine.prepare(_closeness(columns, dataset.card))
+        model = DistanceAnomaly(beta=1, radius=1.0)
+        for done, columns in enumerate(setup["indexes"]):
+            tell("indexing", 100 * done // len(setup["indexes"]))
+            engine.prepare(model.neighbour_relation(tuple(columns), dataset.card))
     return dataset, engine, seen.mark(dataset)
 
 
-def _source(said: Mapping[str, Any]) -> Path | SqlQuery | None:
-    where = said["source"]
-    if "made_up" in where:
-        return None
-    return Path(where["path"]) if "path" in where else SqlQuery(where["url"], where["query"])
+def _source(setup: Mapping[str, Any]) -> Path | SqlQuery | None:
+    return None if "synthetic" in setup["source"] else source_from_json(setup["source"])
 
 
-def _made_up(said: Mapping[str, Any]) -> Dataset:
-    """A dummy's records: from the card and a released profile, and from nothing else."""
-    written = said["source"]["made_up"]
-    profile = None if written is None else TableProfile.from_json(written)
-    return dummy_records(Card.from_json(said["card"]), profile)
+# What only a custodian sees: the privacy map, and the scores of the records themselves
 
 
-def _closeness(columns: Sequence[str], card: Card) -> Any:
-    return DistanceAnomaly(beta=1, radius=1.0).neighbour_relation(tuple(columns), card)
+def drawn(
+    dataset: Dataset,
+    *,
+    columns: Sequence[str],
+    model: Mapping[str, Any],
+    question: Mapping[str, Any],
+    most: int,
+) -> dict[str, Any]:
+    """Return the counts of a map and its most telling points: facts, for custodians only."""
+    measured = DistanceAnomaly(**model)
+    relation = measured.neighbour_relation(columns, dataset.card)
+    points = dataset.matrix(columns)
+    compared, metric, ranges = points, relation.metric, relation.ranges
+    if metric in SCALED:
+        compared, metric, ranges = relation.form().placed(points), SCALED[metric], ()
+    how = {**measured.to_json(), "metric": metric, **question}
+    mapped = privacy_map(compared, ranges=ranges, **how)
+    finite = mapped.loss[np.isfinite(mapped.loss)]
+    cuts = np.quantile(finite, [0.5, 0.9, 1.0]) if len(finite) else np.zeros(3)
+    # All that is unusual is drawn, and as many others as a page can hold.
+    order = np.argsort(~(mapped.anomalous | ~mapped.covered), kind="stable")[:most]
+    return {
+        "records": len(mapped.loss),
+        "anomalous": int(mapped.anomalous.sum()),
+        "covered": int(mapped.covered.sum()),
+        "unbounded": len(mapped.loss) - len(finite),
+        "cuts": cuts.tolist(),
+        "points": points[order].tolist(),
+        "loss": np.minimum(mapped.loss, cuts[2] if len(finite) else 1.0)[order].tolist(),
+        "accuracy": mapped.accuracy[order].tolist(),
+    }
+
+
+_REASONS_A_BATCH = 1_000
+
+
+def scored(
+    source: object, card: Card, *, detector: Mapping[str, Any], top: int, whole: bool
+) -> dict[str, Any]:
+    """Score a source's own records: the highest scores first and, if ``whole``, all as CSV text."""
+    import pyarrow
+
+    learned, opened = Detector.from_json(detector), open_source(source, card)
+    left_out: Counter[str] = Counter()
+    limit = next((one.score for one in learned.thresholds if one.score is not None), None)
+    number = unscored = outliers = 0
+    best: list[dict[str, Any]] = []
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(("row", "score", "outlier", "why"))
+    for batch in opened.batches(list(learned.columns), lambda: left_out.update(("fields",))):
+        table = pyarrow.Table.from_batches([batch])
+        for part in learned.scored(table, why=max(top, _REASONS_A_BATCH)):
+            for score, why in zip(part["score"].to_pylist(), part["why"].to_pylist(), strict=True):
+                number += 1
+                scorable = score == score
+                outlier = limit is not None and scorable and score > limit
+                unscored, outliers = unscored + (not scorable), outliers + outlier
+                row = {"row": number, "score": score, "outlier": outlier, "why": why or ""}
+                if whole:
+                    lines.writerow((number, f"{score:.6g}" if scorable else "", int(outlier), why))
+                elif scorable and why is not None:
+                    best.append(row)
+        best = sorted(best, key=lambda one: -one["score"])[:top]
+    summary = {"records": number, "unscored": unscored, "limit": limit, "outliers": outliers}
+    return {**summary, "left_out": left_out.total(), "rows": best, "csv": text.getvalue()}
 
 
 if __name__ == "__main__":

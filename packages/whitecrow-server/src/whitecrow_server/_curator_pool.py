@@ -5,20 +5,29 @@ from __future__ import annotations
 import threading
 import time
 import traceback
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from whitecrow.card import Card
 from whitecrow.curator import Curator
+from whitecrow.curator.dummy import DUMMY_RECORDS, accepted_profile, marked
 from whitecrow.curator.execution import Elsewhere
-from whitecrow.curator.identity import Recognition, keep_unit
-from whitecrow.curator.opening import Opened
+from whitecrow.curator.opening import Opened, Recognition, keep_unit
 from whitecrow.custodian import write_down
-from whitecrow.data.intake import Intake
+from whitecrow.data.dataset import Intake
 from whitecrow.errors import DataChanged, DatasetClosed, NotReady, WhitecrowError
 from whitecrow.ledger import Ledger
 from whitecrow.limits import Limits
+from whitecrow.privacy import Guarantee
+from whitecrow.question import Release
+from whitecrow.questions import type_of
 from whitecrow_server._catalogue import Catalogue, Listing
+from whitecrow_server._messages import Synthetic
 from whitecrow_server._processes import DatasetProcess, LoadFailed
+from whitecrow_server._settings import Settings
+from whitecrow_server._untrusted_input import question_from, well_formed
 
 _LOOK_AGAIN_SECONDS = 1.0
 _RETRY_SECONDS = (5.0, 300.0)
@@ -54,14 +63,10 @@ class State:
     settled: threading.Event = field(default_factory=threading.Event, repr=False)
 
     @property
-    def died(self) -> bool:
-        """Whether the records were loaded, and their process is no more."""
-        return self.stage == "ready" and self.process is not None and not self.process.alive
-
-    @property
     def over(self) -> bool:
         """Whether it is to be loaded anew: its process died, or its load failed a while ago."""
-        return self.died or time.monotonic() >= self.retry_at
+        died = self.stage == "ready" and self.process is not None and not self.process.alive
+        return died or time.monotonic() >= self.retry_at
 
     def failed(self, reason: str) -> None:
         """Note that the load failed, and when to try again."""
@@ -71,28 +76,14 @@ class State:
         self.retry_at = time.monotonic() + min(most, first * 2 ** min(self.tries - 1, 20))
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "stage": self.stage,
-            "percent": self.percent,
-            "reason": self.reason,
-        }
+        return {"stage": self.stage, "percent": self.percent, "reason": self.reason}
 
 
 class CuratorPool:
     """Curators by name, all on one ledger."""
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        ledger: Ledger,
-        *,
-        patience: float,
-        lent: Limits,
-        records_at_most: int,
-    ) -> None:
-        self._catalogue, self._ledger = catalogue, ledger
-        self._patience, self._lent = patience, lent
-        self._records_at_most = records_at_most
+    def __init__(self, catalogue: Catalogue, ledger: Ledger, settings: Settings) -> None:
+        self._catalogue, self._ledger, self._settings = catalogue, ledger, settings
         self._states: dict[str, State] = {}
         self._alive: set[DatasetProcess] = set()
         self._loads: list[threading.Thread] = []
@@ -121,7 +112,6 @@ class CuratorPool:
             load.join(timeout=5)
 
     def state(self, listing: Listing) -> State:
-        """How far the load of a dataset is."""
         with self._lock:
             state = self._states.get(listing.name)
             if state is None or state.revision < listing.revision or state.over:
@@ -145,30 +135,26 @@ class CuratorPool:
 
     def curator(self, listing: Listing) -> Curator:
         """Return the curator of a dataset, after waiting a while for its load."""
-        found = self._settled(listing).curator
-        assert found is not None
-        return found
+        return self._loaded(listing)[0]
 
     def process(self, listing: Listing) -> DatasetProcess:
         """Return the process that holds the records of a dataset, in the same way."""
-        found = self._settled(listing).process
-        assert found is not None
-        return found
+        return self._loaded(listing)[1]
 
     def intake(self, listing: Listing) -> Intake | None:
         """What became of the rows of a dataset at load; None while it is not loaded."""
         process = self.state(listing).process
         return None if process is None else process.intake
 
-    def _settled(self, listing: Listing) -> State:
+    def _loaded(self, listing: Listing) -> tuple[Curator, DatasetProcess]:
         state = self.state(listing)
-        if not state.settled.wait(self._patience):
+        if not state.settled.wait(self._settings.patience):
             raise NotReady("This dataset is being loaded; ask again in a moment.")
-        if state.curator is None:
-            if state.stage == "changed":
-                raise DatasetClosed(_CHANGED)
+        if state.stage == "changed":
+            raise DatasetClosed(_CHANGED)
+        if state.curator is None or state.process is None:
             raise NotReady(_FAILED, after=5)
-        return state
+        return state.curator, state.process
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -201,8 +187,8 @@ class CuratorPool:
                 listing,
                 source,
                 log=self._catalogue.log,
-                longest=_PATIENT * self._lent.seconds,
-                records_at_most=self._records_at_most,
+                longest=_PATIENT * self._settings.longest_seconds,
+                records_at_most=self._settings.records_at_most,
             )
             with self._lock:
                 state.process = process
@@ -216,8 +202,8 @@ class CuratorPool:
                 Opened(Elsewhere(card), self._ledger, listing.name, identity=identity),
                 analyst=listing.name,
                 execution=process,
-                lent=self._lent,
-                records_at_most=self._records_at_most,
+                lent=self._settings.lent,
+                records_at_most=self._settings.records_at_most,
             )
             state.stage = "ready"
         except DataChanged as error:
@@ -225,8 +211,8 @@ class CuratorPool:
         except (WhitecrowError, LoadFailed) as error:
             state.failed(str(error))
         except Exception:  # noqa: BLE001 - may say more than the custodian's page should
-            said = f"the dataset {listing.name} could not be loaded"
-            write_down(self._catalogue.log, said, traceback.format_exc())
+            failure_text = f"the dataset {listing.name} could not be loaded"
+            write_down(self._catalogue.log, failure_text, traceback.format_exc())
             state.failed("see the custodian's log")
         finally:
             if state.curator is None and state.process is not None:
@@ -237,3 +223,70 @@ class CuratorPool:
             if superseded and state.process is not None:  # by another revision, during the load
                 self._retire(state.process)
             self._wake.set()
+
+
+# Processes that answer about synthetic records: begun when they are first asked, one for each
+# dataset whose dummy was asked lately. They hold no record of the data.
+
+_MOST = 4
+_LONGEST_SECONDS = 60.0
+
+
+class Dummies:
+    def __init__(self, ledger: Ledger, settings: Settings) -> None:
+        self._ledger, self._settings = ledger, settings
+        seconds = min(settings.longest_seconds, _LONGEST_SECONDS)
+        self._lent = Limits(seconds, settings.most_bytes)
+        self._running: OrderedDict[tuple[str, str], DatasetProcess] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def answer(self, listing: Listing, card: Card | None, written: Mapping[str, Any]) -> Release:
+        if card is None:
+            raise NotReady("This dataset is being loaded; ask again in a moment.")
+        question = question_from(written)
+
+        def priced() -> tuple[Guarantee, Limits]:
+            question.check(card)
+            few = replace(card, size_public=False, size=None, records_at_most=DUMMY_RECORDS)
+            most = type_of(question).limits(question, few)
+            return question.price(card), most.within(self._lent, question.kind)
+
+        price, limits = well_formed(priced)
+        profile = accepted_profile(card, self._ledger, listing.name)
+        process = self._process(listing, card, None if profile is None else profile.to_json())
+        answer = process.answer(question, limits=lambda: limits, progress=None)
+        return marked(question, price, None if answer is None else answer.value)
+
+    def _process(
+        self, listing: Listing, card: Card, profile: Mapping[str, Any] | None
+    ) -> DatasetProcess:
+        """The process of a dummy, begun if need be; one begins at a time."""
+        key = listing.name, card.fingerprint()
+        with self._lock:
+            process = self._running.pop(key, None)
+            if process is None or not process.alive:
+                process = self._begun(replace(listing, card=card), profile)
+            self._running[key] = process
+            while len(self._running) > _MOST:
+                self._running.popitem(last=False)[1].kill()
+        return process
+
+    def _begun(self, listing: Listing, profile: Mapping[str, Any] | None) -> DatasetProcess:
+        process = DatasetProcess(
+            replace(listing, engine="local", indexes=()),
+            Synthetic(profile),
+            log=None,
+            longest=_LONGEST_SECONDS,
+            records_at_most=self._settings.records_at_most,
+        )
+        try:
+            process.load(lambda stage, percent: None)
+        except LoadFailed:
+            raise NotReady("The synthetic records could not be drawn; try again later.") from None
+        return process
+
+    def close(self) -> None:
+        with self._lock:
+            for process in self._running.values():
+                process.kill()
+            self._running.clear()

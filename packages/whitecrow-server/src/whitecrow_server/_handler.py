@@ -7,17 +7,26 @@ A person is known by their headers before anything of a body is read. Everything
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import hashlib
 import json
+import math
+import mmap
+import os
+import struct
+import threading
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
-from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from sqlalchemy import Float, cast, func
+from sqlalchemy.dialects import postgresql
 
 from whitecrow.errors import (
     NotSignedIn,
@@ -30,14 +39,14 @@ from whitecrow.errors import (
 )
 from whitecrow.question import Release
 from whitecrow.questions import kinds
-from whitecrow_server._buckets import Buckets
-from whitecrow_server._limits import Limits
+from whitecrow_server._history import overrun
 from whitecrow_server._metrics import Metrics
-from whitecrow_server._overruns import overrun
 from whitecrow_server._people import Person
 from whitecrow_server._proxies import counted_address
 from whitecrow_server._scheduling import Lane, Schedule, Share
 from whitecrow_server._service import Asking, Service
+from whitecrow_server._store import Store
+from whitecrow_server._tables import buckets
 from whitecrow_server._untrusted_input import must_be_json, question_in, read_body
 
 T = TypeVar("T")
@@ -53,24 +62,24 @@ class Lanes:
     def __init__(self) -> None:
         # By address, whose many people take turns with those of other addresses.
         self.admission = Lane(16, share=16, waiting=500)
+        # Sign-in and invitations, by address: to hash a password takes long and much memory, and
+        # whoever sends it is not known yet.
         self.passwords = Lane(1, share=1, waiting=8, crowd=64)
-        """Sign-in and invitations, by address: to hash a password takes long and much memory, and
-        whoever sends it is not known yet."""
+        # What may wait for the provider of single sign-on: by address.
         self.provider = Lane(16, share=8, waiting=64)
-        """What may wait for the provider of single sign-on: by address."""
+        # The others by person. What looks something up, or writes it down:
         self.reading = Lane(16, share=4, waiting=64)
-        """What looks something up, or writes it down: by person."""
+        # What computes a little and costs nothing: prices, pages.
         self.free = Lane(4, share=1, waiting=8, crowd=256)
-        """What computes a little and costs nothing: prices, pages: by person."""
+        # Plans and advice, which another process computes, one after the other.
         self.planning = Lane(1, share=1, waiting=8, crowd=256)
-        """Plans and advice, which another process computes, one after the other: by person."""
+        # Answers about synthetic records, which wait for processes of their own.
         self.dummies = Lane(4, share=1, waiting=8, crowd=256)
-        """Made-up answers, which wait for processes of their own: by person."""
         self.probes = Lane(2, share=2, waiting=64)
+        # Whether a question may be asked; waits while a dataset is being loaded.
         self.preparing = Lane(256, share=1, waiting=64)
-        """Whether a question may be asked; waits while a dataset is being loaded: by person."""
+        # More than there are slots: whoever has a slot never waits for a thread.
         self.computing = Lane(1000, share=1000, waiting=1000)
-        """More than there are slots: whoever has a slot never waits for a thread."""
 
 
 _DATASET = "/v1/datasets/{name}"
@@ -86,8 +95,6 @@ _LANE_OF = {
 
 
 class RequestHandler:
-    """Takes requests in, with the service behind it."""
-
     def __init__(self, service: Service, metrics: Metrics) -> None:
         settings = service.settings
         self.service, self.metrics = service, metrics
@@ -95,8 +102,7 @@ class RequestHandler:
         self.limits = Limits(settings.rate, settings.burst, shared=shared)
         # An SQLite file serves one machine, whose workers share their buckets in memory.
         if settings.database.startswith("postgresql"):
-            shelf = Buckets(service.store, settings.rate, self.limits.capacity)
-            self.limits = Limits(settings.rate, settings.burst, shared=shared, lend=shelf.lend)
+            self.limits.lend = Buckets(service.store, settings.rate, self.limits.capacity).lend
         self.schedule = Schedule(
             at_once=settings.asks_at_once, slots=settings.slots, waiting=settings.asks_waiting
         )
@@ -104,48 +110,34 @@ class RequestHandler:
         self._uploads: Counter[str] = Counter()
         self._counting: set[asyncio.Future[None]] = set()
 
-    def person(
-        self, request: Request, bearer: HTTPAuthorizationCredentials | None, *, scope: str = ""
+    def _person(
+        self, request: Request, bearer: HTTPAuthorizationCredentials | None, scope: str
     ) -> Person:
         """Return who sent a request; a token of this scope will do."""
-        known: Person | None = getattr(request.state, "who", None)
-        if known is not None:
-            return known
         try:
             if bearer is None:
                 raise NotSignedIn("Sign in with a token: Authorization: Bearer wc_...")
-            found = self.service.bearer(bearer.credentials, scope=scope)
+            person = self.service.bearer(bearer.credentials, scope=scope)
         except NotSignedIn:
             self.limits.take(f"address {counted_address(request)}")
             raise
         if scope != "witness":  # each answer elsewhere waits for it
-            self.limits.take(f"person {found.name}")
-        request.state.person, request.state.who = found.name, found
-        return found
-
-    def admission(self, request: Request) -> Share:
-        """Where it is found out who sent a request."""
-        return self.lanes.admission.of(counted_address(request))
-
-    def passwords(self, request: Request) -> Share:
-        """Where the passwords of people who are not signed in yet are looked at."""
-        return self.lanes.passwords.of(counted_address(request))
-
-    def provider(self, request: Request) -> Share:
-        """Where the provider of single sign-on is spoken to."""
-        return self.lanes.provider.of(counted_address(request))
+            self.limits.take(f"person {person.name}")
+        request.state.person, request.state.who = person.name, person
+        return person
 
     async def admit(self, request: Request, *, scope: str = "") -> Person:
         """Return who sent a request, by its headers alone: nothing of its body is read yet."""
-        known: Person | None = getattr(request.state, "who", None)
-        if known is not None:
-            return known
+        admitted: Person | None = getattr(request.state, "who", None)
+        if admitted is not None:
+            return admitted
         bearer = await BEARER(request)
         request.state.token = None if bearer is None else bearer.credentials
         # Tokens that are not ours are the provider's, whose keys may have to be fetched.
         ours = bearer is None or bearer.credentials.startswith("wc_")
-        lane = self.admission(request) if ours else self.provider(request)
-        return await lane.run(lambda: self.person(request, bearer, scope=scope))
+        lane = self.lanes.admission if ours else self.lanes.provider
+        address = counted_address(request)
+        return await lane.run(address, lambda: self._person(request, bearer, scope))
 
     async def act(
         self,
@@ -161,7 +153,8 @@ class RequestHandler:
             who = await self.admit(request, scope=scope)
         except WhitecrowError as error:
             return refusal(error)
-        return await _replied(self.share(request, who), lambda: work(who), status, media)
+        share = self.share(request, who)
+        return await _replied(share.run, lambda: work(who), status, media)
 
     def share(self, request: Request, who: Person) -> Share:
         """A person's share of the lane that a request belongs to."""
@@ -170,16 +163,21 @@ class RequestHandler:
 
     async def probe(self, work: Callable[[], Any]) -> Response:
         """Reply to whoever watches over the service; anybody may."""
-        return await _replied(self.lanes.probes.of("anybody"), work)
+        return await _replied(self.lanes.probes.of("anybody").run, work)
 
-    async def stranger(self, request: Request, work: Callable[[], Any]) -> Response:
-        """Speak to the provider for somebody who is not signed in, as often as an address may."""
+    async def stranger(self, request: Request, lane: Lane, work: Callable[[], T]) -> T:
+        """Do something for somebody who is not signed in, as often as an address may."""
+        address = counted_address(request)
 
-        def job() -> Any:
-            self.limits.take(f"address {counted_address(request)}")
+        def job() -> T:
+            self.limits.take(f"address {address}")
             return work()
 
-        return await _replied(self.provider(request), job)
+        return await lane.run(address, job)
+
+    async def at_provider(self, request: Request, work: Callable[[], Any]) -> Response:
+        """Reply to a terminal for which the provider of single sign-on is spoken to."""
+        return await _replied(lambda job: self.stranger(request, self.lanes.provider, job), work)
 
     @asynccontextmanager
     async def uploading(self, who: Person) -> AsyncIterator[None]:
@@ -223,7 +221,7 @@ class RequestHandler:
             return unread(error)
         must_be_json(request.headers)
         raw = await read_body(request, self.service.settings.largest_body)
-        return await _replied(share, lambda: self.service.plan(who, name, raw))
+        return await _replied(share.run, lambda: self.service.plan(who, name, raw))
 
     async def prepared(self, who: Person, job: Callable[[], T]) -> T:
         """Find out what may be known of a question before it gets a slot."""
@@ -288,47 +286,20 @@ class RequestHandler:
         return release
 
 
-class AskRoute(APIRoute):
-    """The route that is taken most: read by hand, documented like all others.
-
-    What FastAPI does for any signature costs more than the rest of a request.
-    """
-
-    @staticmethod
-    async def reply(handler: RequestHandler, request: Request, name: str) -> Response:
-        """Reply to a request about a dataset."""
-        return await handler.ask(request, name)
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        async def directly(request: Request) -> Response:
-            handler: RequestHandler = request.app.state.handler
-            try:
-                return await self.reply(handler, request, request.path_params["name"])
-            except WhitecrowError as error:
-                return refusal(error)
-
-        return directly
-
-
-class PlanRoute(AskRoute):
-    """The route whose bodies are long: parsed where they delay nobody."""
-
-    @staticmethod
-    async def reply(handler: RequestHandler, request: Request, name: str) -> Response:
-        return await handler.plan(request, name)
+Run = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 
 
 async def _replied(
-    share: Share, work: Callable[[], Any], status: int = 200, media: str = "application/json"
+    run: Run, work: Callable[[], Any], status: int = 200, media: str = "application/json"
 ) -> Response:
     """Do some work in a thread and reply with what it returns, or with its refusal."""
 
     def job() -> bytes:
-        found = work()
-        return found if isinstance(found, bytes) else encoded({} if found is None else found)
+        result = work()
+        return result if isinstance(result, bytes) else encoded({} if result is None else result)
 
     try:
-        body = await share.run(job)
+        body = await run(job)
     except WhitecrowError as error:
         return refusal(error)
     return Response(body, status, media_type=media)
@@ -359,3 +330,177 @@ def unread(error: WhitecrowError) -> Response:
     reply = refusal(error)
     reply.headers["Connection"] = "close"
     return reply
+
+
+# How often somebody may come: a bucket of requests for each person, or for each address before
+# sign-in. The buckets of all workers are one table in shared memory: a person has one rate,
+# whichever worker answers. When it is full, whoever has not come for longest makes room.
+#
+# Machines on one database share the buckets that lie there. A write for each request would cost
+# more than most requests, so a machine borrows some at a time, as many as half of what it would use
+# before they lapse: whoever comes seldom borrows one, and nothing is wasted. The bound is that of
+# one bucket. Of what was borrowed before a moment, only what has not lapsed can be used after it;
+# so much less lies in the bucket when it is full.
+
+_BUCKET = struct.Struct("<8sddd")  # whose, how many requests are left, since when, borrowed then
+_ROWS, _PLACES = 2048, 8  # a bucket lies at one of eight places of its row
+_SIZE = _ROWS * _PLACES * _BUCKET.size
+
+Lend = Callable[[str, int], tuple[int, float]]
+"""Given whose bucket and how many are wanted: how many there are, and seconds until one is."""
+
+
+class Limits:
+    """Token buckets.
+
+    Examples
+    --------
+    >>> limits = Limits(rate=1.0, burst=2, clock=lambda: 1.0)
+    >>> limits.take("ana"), limits.take("ana")
+    (None, None)
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        burst: int,
+        *,
+        shared: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        lend: Lend | None = None,
+    ) -> None:
+        self._rate, self._burst, self._clock, self.lend = rate, burst, clock, lend
+        self._most = max(1, burst // 10)  # borrowed at once
+        self._lock = threading.Lock()
+        self._file: int | None = None
+        if shared is not None:
+            self._file = os.open(shared, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.posix_fallocate(self._file, 0, _SIZE)
+        self._table = mmap.mmap(-1 if self._file is None else self._file, _SIZE)
+
+    def take(self, who: str) -> None:
+        """Count one request, or refuse it with the number of seconds to wait."""
+        if self._rate <= 0:
+            return
+        key = hashlib.blake2b(who.encode(), digest_size=8).digest()
+        if self.lend is not None:
+            self._take_borrowed(key, self.lend)
+            return
+        with self._held():
+            left = self._counted(key)
+        if left < 0:
+            raise TooMany(after=max(1, math.ceil(-left / self._rate)))
+
+    @property
+    def capacity(self) -> int:
+        """How many a shared bucket holds: the burst, less what machines may hold in hands."""
+        return self._burst - self._most + 1
+
+    def _take_borrowed(self, key: bytes, lend: Lend) -> None:
+        lasts = max(1, self._most - 1) / self._rate
+        with self._held():
+            at, left, since, size = self._found(key)
+            now = self._clock()
+            if left > 0 and now - since < lasts:
+                self._put(at, key, left - 1, since, size)
+                return
+            wait = since - now if left < 0 else 0.0
+        if wait <= 0:
+            # As many as come in half the time they last, by how fast the last ones went.
+            pace = size / max(now - since, 1e-6) if now - since < lasts else 0.0
+            wanted = max(1, min(self._most, int(pace * lasts / 2)))
+            # The database is asked outside: nobody else waits for it.
+            granted, wait = lend(key.hex(), wanted)
+            with self._held():
+                at, left, since, size = self._found(key)
+                if granted and left > 0:  # another thread has borrowed meanwhile
+                    self._put(at, key, left + granted - 1, since, size + granted)
+                elif granted:
+                    self._put(at, key, granted - 1, self._clock(), granted)
+                elif left <= 0:
+                    # Asked again only when it is worth while: refusals are cheap.
+                    wait = max(wait, min(1.0, self._most / self._rate))
+                    self._put(at, key, -1, self._clock() + wait, 0)
+            if granted:
+                return
+        raise TooMany(after=max(1, math.ceil(wait)))
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        with self._lock:
+            if self._file is not None:
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                if self._file is not None:
+                    fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _counted(self, key: bytes) -> float:
+        """Take one from a bucket and return how many are left; if none was, minus what lacks."""
+        now = self._clock()
+        at, held, since, size = self._found(key)
+        left = float(self._burst)
+        if size:
+            left = min(left, held + max(0.0, now - since) * self._rate)
+        after = left - 1 if left >= 1 else left
+        self._put(at, key, after, now, 1)
+        return after if left >= 1 else left - 1
+
+    def _found(self, key: bytes) -> tuple[int, float, float, float]:
+        """Where a bucket lies, and what it holds; zeros where it is not there yet."""
+        row = int.from_bytes(key[:4], "little") % _ROWS * _PLACES
+        places = [(row + place) * _BUCKET.size for place in range(_PLACES)]
+        held = [_BUCKET.unpack_from(self._table, place) for place in places]
+        at = next((i for i, one in enumerate(held) if one[0] == key), None)
+        if at is not None:
+            return places[at], *held[at][1:]
+        return places[min(range(_PLACES), key=lambda i: held[i][2])], 0.0, 0.0, 0.0
+
+    def _put(self, at: int, key: bytes, left: float, since: float, size: float) -> None:
+        _BUCKET.pack_into(self._table, at, key, left, since, size)
+
+
+# Over several machines
+
+_FORGOTTEN = 600.0
+_NOW = cast(func.extract("epoch", func.statement_timestamp()), Float)
+
+
+class Buckets:
+    """Lends requests of one bucket for each person, in the database that the machines share.
+
+    What is lent is lent by the database's clock, under the row's lock: all together get no more
+    than one would.
+    """
+
+    def __init__(self, store: Store, rate: float, capacity: int) -> None:
+        self._store, self._rate, self._capacity = store, rate, capacity
+        self._swept = time.monotonic()
+
+    def lend(self, who: str, wanted: int) -> tuple[int, float]:
+        """How many of those wanted there are, and in how many seconds there is one more."""
+        # Whoever waited for the row's lock began earlier than it was last written.
+        passed = func.greatest(0.0, _NOW - buckets.c.at)
+        level = func.least(float(self._capacity), buckets.c.left + self._rate * passed)
+        granted = func.least(float(wanted), func.floor(level))
+        first = {"left": float(self._capacity - wanted), "at": _NOW, "granted": float(wanted)}
+        more = {
+            "left": level - granted,
+            "at": func.greatest(buckets.c.at, _NOW),
+            "granted": granted,
+        }
+        with self._store.transaction(counted=False) as connection:
+            # A crash may forget what was lent just now; nobody needs to wait for the disk.
+            connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
+            row = connection.execute(
+                postgresql.insert(buckets)
+                .values(who=who, **first)
+                .on_conflict_do_update(index_elements=["who"], set_=more)
+                .returning(buckets.c.granted, buckets.c.left)
+            ).one()
+            if time.monotonic() - self._swept > _FORGOTTEN:
+                self._swept = time.monotonic()
+                full = max(_FORGOTTEN, self._capacity / self._rate)  # by then it is
+                connection.execute(buckets.delete().where(buckets.c.at < _NOW - full))
+        return int(row.granted), max(0.0, 1 - row.left) / self._rate

@@ -17,7 +17,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from whitecrow.errors import NotReady
-from whitecrow_server._children import Child, Wire, end_with_service
+from whitecrow_server._children import Helper, Wire, end_with_service
 
 _LONGEST_SECONDS = 30.0
 _LOWER_PRIORITY = 10
@@ -29,12 +29,12 @@ class Hasher:
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
         self._lock = threading.Lock()
-        self._serving = False
-        self._child: Child | None = None
+        self._process: Helper | None = None
 
     def begin(self) -> None:
         """Hash in a process of its own from now on."""
-        self._serving, self._child = True, Child("whitecrow_server._hashing", 1)
+        self._process = Helper("whitecrow_server._hashing")
+        self._process.begin()
 
     def hash(self, password: str) -> str:
         """The hash of a password, with a salt of its own."""
@@ -44,25 +44,19 @@ class Hasher:
         return bool(self._asked({"password": password, "hash": hashed}))
 
     def close(self) -> None:
-        self._serving = False
-        self._end()
-
-    def _end(self) -> None:
-        if self._child is not None:
-            self._child.end()
+        if self._process is not None:
+            self._process.close()
+            self._process = None
 
     def _asked(self, asked: dict[str, str]) -> Any:
-        with self._lock:
-            if not self._serving:
+        process = self._process
+        if process is None:
+            with self._lock:
                 return _reply(self._hasher, asked)
-            if self._child is None or not self._child.alive:
-                self._end()  # what is left of one that died
-                self._child = Child("whitecrow_server._hashing", 1)
-            try:
-                self._child.wires[0].send(asked)
-                return self._child.wires[0].receive(_LONGEST_SECONDS)
-            except (EOFError, OSError):
-                self._child.end()
+        try:
+            return process.asked(asked, _LONGEST_SECONDS)
+        except (EOFError, OSError):
+            pass
         raise NotReady("The password could not be looked at; try again in a moment.", after=5)
 
 

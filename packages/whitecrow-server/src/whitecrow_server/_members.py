@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from whitecrow.errors import Forbidden, InvalidInput
-from whitecrow_server._events import Events, told
-from whitecrow_server._people import People, Person, Token, need
+from whitecrow_server._logs import Events, told
+from whitecrow_server._people import Act, People, Person, Token, Trail, need
 from whitecrow_server._people import unknown as nobody
-from whitecrow_server._second_factor import SecondFactor
 from whitecrow_server._sessions import Sessions
 from whitecrow_server._settings import Settings
-from whitecrow_server._trail import Act, Trail
+
+CUSTODIAN = ("custodian",)
+READERS = ("custodian", "auditor")
 
 
 class Members:
@@ -24,17 +25,16 @@ class Members:
         self,
         people: People,
         sessions: Sessions,
-        second_factor: SecondFactor,
         trail: Trail,
         settings: Settings,
         events: Events,
     ) -> None:
         self.events = events
         self._people, self._sessions, self._settings = people, sessions, settings
-        self._second_factor, self._trail = second_factor, trail
+        self._trail = trail
 
     def everybody(self, who: Person) -> list[dict[str, Any]]:
-        need(who, "custodian", "auditor")
+        need(who, *READERS)
         return [person.to_json() for person in self._people.all()]
 
     def person(self, who: Person, name: str) -> Person:
@@ -43,72 +43,62 @@ class Members:
             raise nobody(name)
         return self._people.get(name)
 
-    @told("people.invite")
+    @told("people.invite", roles=CUSTODIAN)
     def invite(self, who: Person, name: str, role: str) -> Person:
-        need(who, "custodian")
         return self._people.add(name, role, act=Act(who.signature, "invite", name, {"role": role}))
 
-    @told("people.invitation")
+    @told("people.invitation", roles=CUSTODIAN)
     def invitation(self, who: Person, name: str) -> str:
         """A code with which somebody chooses their own password, once; it expires."""
-        need(who, "custodian")
         self._need_local()
         self._people.get(name)
         days = self._settings.invitation_days
         act = Act(who.signature, "send-invitation", name, {"days": days})
         return self._sessions.invitation(name, days=days, act=act)
 
-    @told("people.activation")
+    @told("people.activation", roles=CUSTODIAN)
     def disable(self, who: Person, name: str, disabled: bool) -> Person:
-        """Deactivate a person, or activate them again."""
-        need(who, "custodian")
         if name == who.name:
             raise InvalidInput("Nobody shuts themselves out; another custodian may.")
         act = Act(who.signature, "deactivate" if disabled else "activate", name)
         return self._people.disable(name, disabled, act=act)
 
-    @told("people.remove")
+    @told("people.remove", roles=CUSTODIAN)
     def remove(self, who: Person, name: str, *, reason: str) -> None:
         """Remove a person; the accounts keep what was asked and spent in their name."""
-        need(who, "custodian")
         if name == who.name:
             raise InvalidInput("Nobody removes themselves; another custodian may.")
         if not reason.strip():
             raise InvalidInput("Say why the person is removed: the trail keeps the reason.")
         self._people.remove(name, act=Act(who.signature, "remove", name, {"reason": reason}))
 
-    @told("people.password")
+    @told("people.password", roles=CUSTODIAN)
     def reset_password(self, who: Person, name: str) -> str:
         """Give a person a new random password for the console, shown once.
 
         It ends all they hold, sessions and tokens. Until they choose another, what is done with it
         is recorded as acted by whoever made it.
         """
-        need(who, "custodian")
         self._need_local()
         self._people.get(name)
         act = Act(who.signature, "reset-password", name)
         return self._sessions.new_password(name, by=who.acting or who.name, act=act)
 
-    @told("people.second-factor")
+    @told("people.second-factor", roles=CUSTODIAN)
     def reset_second_factor(self, who: Person, name: str) -> None:
-        """Take away the second factor of somebody who lost it."""
-        need(who, "custodian")
         if name == who.name:
             raise InvalidInput("Another custodian takes your second factor away, not you.")
         self._people.get(name)
-        self._second_factor.remove(name, by=who.signature)
+        self._sessions.end_second_factor(name, by=who.signature)
 
-    @told("trail.export")
+    @told("trail.export", roles=READERS)
     def acts(self, who: Person, *, after: int = 0) -> dict[str, Any]:
         """The trail of administrators' acts, and whether its hashes fit."""
-        need(who, "custodian", "auditor")
         return {"acts": self._trail.page(after=after), "broken": self._trail.broken()}
 
-    @told("keys.rotate")
+    @told("keys.rotate", roles=CUSTODIAN)
     def rotate_keys(self, who: Person) -> None:
         """Sign cookies with a new key; nobody is signed out."""
-        need(who, "custodian")
         self._sessions.keys.rotate(by=who.signature)
 
     # Sessions and tokens
@@ -124,7 +114,6 @@ class Members:
         self._sessions.end(name, session, act=Act(who.signature, "end-sessions", name))
 
     def tokens(self, who: Person, name: str) -> list[Token]:
-        """List a person's tokens, without their text."""
         self._own(who, name)
         return self._people.tokens(name)
 

@@ -1,12 +1,14 @@
-"""People, their roles and their tokens."""
+"""People, their roles, their tokens, and the trail of what administrators did about them."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import secrets
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, insert, or_, select, update
@@ -21,8 +23,8 @@ from whitecrow_server._tables import (
     recovery,
     sessions,
     tokens,
+    trail,
 )
-from whitecrow_server._trail import Act, record
 
 ROLES = ("custodian", "analyst", "auditor")
 """Who may do what: the custodian governs, the analyst asks, the auditor reads the ledger."""
@@ -32,7 +34,7 @@ SCOPES = ("metrics", "witness")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _DAY = 86_400.0
-_SIGN_IN = "Sign in with a token: it is missing, unknown, expired or revoked."
+SIGN_IN = "Sign in with a token: it is missing, unknown, expired or revoked."
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,7 @@ class Person:
 class Token:
     """What is known of a token; its text is shown once and kept by nobody here.
 
-    ``made_by`` read its text when it was made; ``parent`` is the token it was made with, and dies
-    with.
+    ``made_by`` read its text when it was made. It ends with ``parent``, if it was made with one.
     """
 
     id: str
@@ -116,8 +117,6 @@ def good_name(name: object, what: str) -> str:
 
 
 class People:
-    """The register of people and tokens."""
-
     def __init__(self, store: Store, *, longest: int = 365) -> None:
         self._store, self._longest = store, longest
         self._known: VersionedCache[str, Person] = VersionedCache(store.version)
@@ -144,25 +143,21 @@ class People:
         if not is_name(name):
             raise unknown(name)
         row = self._store.row(select(people).where(people.c.name == name))
-        if row is None or row.removed is not None:
-            raise unknown(name)
-        return _person(row)
+        return _person(_there(row, name))
 
     def disable(self, name: str, disabled: bool, *, act: Act | None = None) -> Person:
         """Deactivate a person, which ends their tokens and sessions, or activate them again."""
         if not is_name(name):
             raise unknown(name)
         with self._store.transaction() as connection:
-            found = lock(connection, name)
-            if found is None or found.removed is not None:
-                raise unknown(name)
+            row = _there(lock(connection, name), name)
             connection.execute(
                 update(people).where(people.c.name == name).values(disabled=disabled)
             )
             if disabled:
                 end_credentials(connection, name)
             record(connection, act)
-        return Person(name, found.role, disabled)
+        return Person(name, row.role, disabled)
 
     def remove(self, name: str, *, act: Act) -> None:
         """Remove a person: all by which they could act, and what is known of them.
@@ -171,9 +166,7 @@ class People:
         whoever got it next would be taken for its former owner.
         """
         with self._store.transaction() as connection:
-            found = lock(connection, name)
-            if found is None or found.removed is not None:
-                raise unknown(name)
+            _there(lock(connection, name), name)
             end_credentials(connection, name)
             for table in (tokens, identities, invitations, recovery, access):
                 connection.execute(table.delete().where(table.c.person == name))
@@ -204,7 +197,7 @@ class People:
             )
         if scope not in ("", *SCOPES):
             raise invalid("a token", "scope", f"one of {', '.join(SCOPES)}, or empty", scope)
-        written = f"wc_{secrets.token_urlsafe(32)}"
+        text = f"wc_{secrets.token_urlsafe(32)}"
         now = time.time()
         held = None if by is None else by.credential
         parent = None if held is None else held.token
@@ -221,24 +214,17 @@ class People:
                 raise unknown(name)
             alive = select(tokens.c.id).where(tokens.c.id == parent, tokens.c.revoked.is_(False))
             if parent and connection.execute(alive.with_for_update()).first() is None:
-                raise NotSignedIn(_SIGN_IN)
-            connection.execute(
-                insert(tokens).values(**vars(made), hash=_hash(written), person=name)
-            )
+                raise NotSignedIn(SIGN_IN)
+            connection.execute(insert(tokens).values(**vars(made), hash=hashed(text), person=name))
             detail = {"token": made.id, "scope": scope, "expires": made.expires}
             record(connection, Act(act, "issue-token", name, detail) if act else None)
-        return written, made
+        return text, made
 
     def tokens(self, name: str) -> list[Token]:
-        """List a person's tokens, without their text, the oldest first."""
         query = select(tokens).where(tokens.c.person == name).order_by("created")
-        return [
-            Token(
-                *(row.id, row.label, row.created, row.expires, row.revoked),
-                *(row.made_by, row.parent, row.scope),
-            )
-            for row in self._store.rows(query)
-        ]
+        names = [field.name for field in fields(Token)]
+        rows = (row._mapping for row in self._store.rows(query))
+        return [Token(**{name: row[name] for name in names}) for row in rows]
 
     def revoke(self, name: str, token: str, *, act: Act | None = None) -> None:
         """End a token's life, and that of all that were made with it."""
@@ -258,16 +244,16 @@ class People:
             end_credentials(connection, name, signed_in=False)
             record(connection, act)
 
-    def bearer(self, written: str, *, scope: str = "") -> Person:
+    def bearer(self, token: str, *, scope: str = "") -> Person:
         """Return whose token this is, if it is good for everything, or for this scope.
 
         Tokens carry 256 random bits, so a plain hash keeps them: there is nothing to guess, and
         nothing is gained by a slow one.
         """
-        key = _hash(written)
+        key = hashed(token)
         person = self._known.get(key, lambda: self._look_up(key))
         if person.credential is None or person.credential.expires <= time.time():
-            raise NotSignedIn(_SIGN_IN)
+            raise NotSignedIn(SIGN_IN)
         if person.credential.scope not in ("", scope):
             raise Forbidden(f"This token is good for {person.credential.scope} and nothing else.")
         return person
@@ -280,7 +266,7 @@ class People:
         )
         row = self._store.row(query)
         if row is None:
-            raise NotSignedIn(_SIGN_IN)
+            raise NotSignedIn(SIGN_IN)
         acting = row.made_by if row.made_by != row.name else ""
         credential = Credential(row.id, row.expires, acting, row.scope)
         return Person(row.name, row.role, credential=credential)
@@ -329,9 +315,80 @@ def _revoke(connection: Connection, which: ColumnElement[bool]) -> None:
         which = tokens.c.parent.in_(ended)
 
 
+def _there(row: Row[Any] | None, name: str) -> Row[Any]:
+    """The row of somebody who was not removed."""
+    if row is None or row.removed is not None:
+        raise unknown(name)
+    return row
+
+
 def _person(row: Row[Any]) -> Person:
     return Person(row.name, row.role, bool(row.disabled))
 
 
-def _hash(written: str) -> str:
-    return hashlib.sha256(written.encode("utf-8", "replace")).hexdigest()
+def hashed(text: str) -> str:
+    """By what a random text is kept: whoever reads the database cannot use it."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+# The trail: datasets have chains of their own, and what is done about people, tokens and keys
+# stands here, in the transaction that does it. Each row's hash covers the row before it.
+
+_LOCK = 748392017  # for PostgreSQL; SQLite lets one write at a time
+
+
+@dataclass(frozen=True)
+class Act:
+    actor: str  # who, as signed: with whoever else could have acted in their name
+    act: str  # what: a word such as ``invite``
+    target: str  # about whom
+    # More: a role, a token's id. Never a secret.
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+def record(connection: Connection, act: Act | None) -> None:
+    """Write an act down, in the transaction that does it; None is not an administrator's act."""
+    if act is None:
+        return
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+    newest = select(trail.c.seq, trail.c.hash).order_by(trail.c.seq.desc()).limit(1)
+    last = connection.execute(newest).one_or_none()
+    row = {
+        "seq": 1 if last is None else last.seq + 1,
+        "at": time.time(),
+        "actor": act.actor[:160],
+        "act": act.act,
+        "target": act.target,
+        "detail": json.dumps(dict(act.detail), sort_keys=True),
+    }
+    row["hash"] = _hash("" if last is None else last.hash, row)
+    connection.execute(insert(trail).values(row))
+
+
+@dataclass(frozen=True)
+class Trail:
+    _store: Store
+
+    def page(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
+        """The acts after a number, the oldest first."""
+        query = select(trail).where(trail.c.seq > after).order_by(trail.c.seq).limit(limit)
+        rows = (row._mapping for row in self._store.rows(query))
+        return [{**row, "detail": json.loads(row["detail"])} for row in rows]
+
+    def broken(self) -> int | None:
+        """The first number whose hash does not fit what is there; None if all do."""
+        before, last = "", 0
+        with self._store.transaction(write=False) as connection:
+            for found in connection.execute(select(trail).order_by(trail.c.seq)):
+                row = dict(found._mapping)
+                if row["seq"] != last + 1 or row.pop("hash") != _hash(before, row):
+                    return int(found.seq)
+                before, last = found.hash, found.seq
+        return None
+
+
+def _hash(before: str, row: Mapping[str, Any]) -> str:
+    # repr: the shortest text that reads back as the same float, in either database.
+    parts = [before, *(repr(row[key]) for key in ("seq", "at", "actor", "act", "target", "detail"))]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

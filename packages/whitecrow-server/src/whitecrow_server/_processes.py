@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import math
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from whitecrow.curator.execution import Answer
 from whitecrow.custodian import CUSTODIAN_LOG, write_down
 from whitecrow.data import Card, SqlQuery
-from whitecrow.data.intake import Intake
+from whitecrow.data.dataset import Intake
 from whitecrow.errors import ComputationFailed, InvalidInput, NotReady
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.question import Progress, Question
-from whitecrow_server._added import added
 from whitecrow_server._catalogue import Listing
-from whitecrow_server._children import Child, environment
+from whitecrow_server._children import Child
+from whitecrow_server._messages import Synthetic, added, source_to_json
 
 _START_SECONDS = 24 * 3600.0
-_SKETCH_SECONDS, _SKETCH_BYTES = 20, 2 << 30
-_SKETCHES = threading.BoundedSemaphore(2)
-"""How many sources are looked at at once: each may take its share of memory."""
-
 _STOPPING = "The service is stopping; ask again in a moment."
+
+_NO_FACTS = {
+    "map": "The map could not be computed; the custodian's log has the cause.",
+    "scores": "The records could not be scored; see the custodian's log.",
+}
 
 Tell = Callable[[str, int], None]
 """Told the stage and the percentage of a load."""
@@ -39,23 +35,14 @@ class LoadFailed(Exception):
     """The records could not be read; for the custodian."""
 
 
-@dataclass(frozen=True)
-class MadeUp:
-    """Instead of a source: records are made up, from the card and this profile if there is one."""
-
-    profile: Mapping[str, Any] | None
-
-
 class DatasetProcess:
-    """Computes answers about one dataset in a process of its own."""
-
     warmed: ClassVar[bool] = True
     """Kernels are loaded before the first question; tests that ask of few records need none."""
 
     def __init__(
         self,
         listing: Listing,
-        source: Path | SqlQuery | MadeUp,
+        source: Path | SqlQuery | Synthetic,
         *,
         log: Path | None,
         longest: float,
@@ -71,7 +58,7 @@ class DatasetProcess:
         self._turns = {lane: threading.Lock() for lane in self._wires}
         self._setup = {
             "name": listing.name,
-            "source": _place(source),
+            "source": source_to_json(source),
             "card": None if listing.card is None else listing.card.to_json(),
             "engine": listing.engine,
             "indexes": [list(columns) for columns in listing.indexes],
@@ -82,26 +69,20 @@ class DatasetProcess:
         }
 
     def load(self, tell: Tell) -> tuple[Card, str]:
-        """Let it read the records; return the card they are held to and what they are known by.
-
-        Raises
-        ------
-        LoadFailed
-            With words for the custodian.
-        """
+        """Let it read the records; return the card they are held to and what they are known by."""
         wire = self._wires["heavy"]
         try:
             wire.send(self._setup)
             while True:
-                said = wire.receive(_START_SECONDS)
-                if "ready" in said:
-                    self.intake = said["intake"]
-                    return Card.from_json(said["ready"]), said["mark"]
-                if "failed" in said:
-                    if said["cause"]:
-                        CUSTODIAN_LOG.error("a dataset could not be loaded: %s", said["cause"])
-                    raise LoadFailed(said["failed"])
-                tell(said["stage"], said["percent"])
+                message = wire.receive(_START_SECONDS)
+                if "ready" in message:
+                    self.intake = message["intake"]
+                    return Card.from_json(message["ready"]), message["mark"]
+                if "failed" in message:
+                    if message["cause"]:
+                        CUSTODIAN_LOG.error("a dataset could not be loaded: %s", message["cause"])
+                    raise LoadFailed(message["failed"])
+                tell(message["stage"], message["percent"])
         except (EOFError, OSError) as error:
             how = self._end_of(error)
             write_down(self._log, self._name, f"the process that read the records {how}")
@@ -125,37 +106,24 @@ class DatasetProcess:
         A question that has begun is not cancelled when its asker hangs up: it is paid for, and its
         answer is stored for whoever asks again.
         """
-        written = {"kind": question.kind, **question.to_json()}
+        asked = {"kind": question.kind, **question.to_json()}
         lane = "light" if question.light else "heavy"
-        said = self._asked({"question": written, "kept": kept}, lane, limits())
-        if said is None or "answer" not in said:
-            for cause in (said or {}).get("failed", ()):
+        reply = self._asked({"question": asked, "kept": kept}, lane, limits())
+        if reply is None or "answer" not in reply:
+            for cause in (reply or {}).get("failed", ()):
                 CUSTODIAN_LOG.error("%s", cause)
             return None
-        return Answer(said["answer"])
+        return Answer(reply["answer"])
 
-    def map(self, **asked: Any) -> Mapping[str, Any]:
-        """Compute what a privacy map shows: facts, for the custodian's eyes only."""
-        said = self._asked({"map": asked}, "heavy", UNLIMITED)
-        if said is not None and "refused" in said:
-            raise InvalidInput(said["refused"])
-        if said is None or "map" not in said:
-            raise ComputationFailed(
-                "The map could not be computed; the custodian's log has the cause."
-            )
-        found: Mapping[str, Any] = said["map"]
-        return found
-
-    def scores(self, detector: Mapping[str, Any], *, top: int, whole: bool) -> Mapping[str, Any]:
-        """Score the records themselves by a detector: facts, for the custodian's eyes only."""
-        asked = {"detector": detector, "top": top, "whole": whole}
-        said = self._asked({"scores": asked}, "heavy", UNLIMITED)
-        if said is not None and "refused" in said:
-            raise InvalidInput(said["refused"])
-        if said is None or "scores" not in said:
-            raise ComputationFailed("The records could not be scored; see the custodian's log.")
-        found: Mapping[str, Any] = said["scores"]
-        return found
+    def facts(self, what: str, **asked: Any) -> Mapping[str, Any]:
+        """Compute a ``map`` of the records, or their ``scores``: for the custodian's eyes only."""
+        reply = self._asked({what: asked}, "heavy", UNLIMITED)
+        if reply is not None and "refused" in reply:
+            raise InvalidInput(reply["refused"])
+        if reply is None or what not in reply:
+            raise ComputationFailed(_NO_FACTS[what])
+        facts: Mapping[str, Any] = reply[what]
+        return facts
 
     def _asked(self, message: Mapping[str, Any], lane: str, limits: Limits) -> Any:
         sent = {**message, "seconds": _finite(limits.seconds), "bytes": _finite(limits.bytes)}
@@ -180,82 +148,13 @@ class DatasetProcess:
 
     def retire(self) -> None:
         """End it when nothing is being computed."""
-        for turn in self._turns.values():
-            turn.acquire()
-        self.kill()
-        for turn in self._turns.values():
-            turn.release()
+        with self._turns["light"], self._turns["heavy"]:
+            self.kill()
 
     def kill(self) -> None:
         """End it at once; what is being computed stays unanswered, its spend kept."""
         self._closing = True
         self._child.end()
-
-
-def sketched(
-    source: Path | SqlQuery, *, csv: Mapping[str, Any], table: Mapping[str, Any], guess: bool = True
-) -> tuple[Card, bool]:
-    """Let a process of its own look at a source; see :mod:`whitecrow_server._sketching`.
-
-    With ``guess``, types that the source does not say are guessed from rows.
-
-    Raises
-    ------
-    InvalidInput
-        It is not what it should be, or looking at it takes more time or memory than is lent.
-    """
-    asked = {"source": _place(source), "csv": csv, "table": table, "guess": guess}
-    limits = {"seconds": _SKETCH_SECONDS, "bytes": _SKETCH_BYTES}
-    with _SKETCHES:
-        try:
-            done = subprocess.run(
-                [sys.executable, "-m", "whitecrow_server._sketching"],
-                input=json.dumps({**asked, **limits}).encode(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,  # the traceback of a crash may quote records
-                env=environment(),
-                timeout=2 * _SKETCH_SECONDS,
-                check=True,
-            )
-            said = json.loads(done.stdout)
-        except (subprocess.SubprocessError, ValueError):
-            said = None
-    if said is None:
-        raise InvalidInput(
-            "The source could not be looked at within the limits on time and memory. Describe its "
-            "columns in a card instead (whitecrow card new drafts one where the file lies)."
-        )
-    if "refused" in said:
-        raise InvalidInput(said["refused"], parameter=said["parameter"])
-    return Card.from_json(said["card"]), said["guessed"]
-
-
-def check_columns(file: Path, card: Card) -> None:
-    """Refuse a card with a column that the file has not: loading it would fail, later and unseen.
-
-    The names of columns are no records: they may be told to whoever registers the file.
-    """
-    try:
-        found, _ = sketched(file, csv=vars(card.csv), table=vars(card.table), guess=False)
-    except InvalidInput:  # what is wrong with the file itself shows when it is loaded
-        return
-    for column in card.columns:
-        if column.name not in found.names:
-            near = difflib.get_close_matches(column.name, found.names, n=1)
-            listed = ", ".join(found.names[:20])
-            hint = f" Did you mean {near[0]!r}?" if near else f" It has {listed}."
-            raise InvalidInput(
-                f"The card has a column {column.name!r}, and the file has none of that name.{hint}",
-                parameter="card",
-            )
-
-
-def _place(source: Path | SqlQuery | MadeUp) -> dict[str, Any]:
-    if isinstance(source, MadeUp):
-        return {"made_up": source.profile}
-    if isinstance(source, Path):
-        return {"path": str(source)}
-    return {"url": source.url, "query": source.query}
 
 
 def _finite(number: float) -> float | None:

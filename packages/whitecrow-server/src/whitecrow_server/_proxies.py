@@ -19,7 +19,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def networks(written: Iterable[str]) -> tuple[Network, ...]:
+def networks(names: Iterable[str]) -> tuple[Network, ...]:
     """Read addresses and networks.
 
     Examples
@@ -27,15 +27,15 @@ def networks(written: Iterable[str]) -> tuple[Network, ...]:
     >>> networks(["10.0.0.0/8", "::1"])
     (IPv4Network('10.0.0.0/8'), IPv6Network('::1/128'))
     """
-    found = []
-    for one in written:
+    trusted = []
+    for one in names:
         try:
-            found.append(ipaddress.ip_network(one, strict=False))
+            trusted.append(ipaddress.ip_network(one, strict=False))
         except ValueError:
             raise invalid(
                 "Settings", "proxies", "addresses or networks such as 10.0.0.0/8", one
             ) from None
-    return tuple(found)
+    return tuple(trusted)
 
 
 def counted_address(request: HTTPConnection) -> str:
@@ -65,17 +65,17 @@ class TrustedProxies:
         nearest = _address((scope.get("client") or ("", 0))[0])
         if nearest is None or not self._trusts(nearest):
             return scope
-        said = _listed(scope, b"x-forwarded-for")
-        found = nearest
-        while said and self._trusts(found):
-            told = _address(said.pop())
+        reported = _listed(scope, b"x-forwarded-for")
+        caller = nearest
+        while reported and self._trusts(caller):
+            told = _address(reported.pop())
             if told is None:  # not an address: the last one that is counts
                 break
-            found = told
+            caller = told
         # Each proxy adds to the right: the last is what the one next to us saw.
         schemes = _listed(scope, b"x-forwarded-proto")
         scheme = schemes[-1].lower() if schemes else ""
-        resolved = {**scope, "client": (str(found), 0)}
+        resolved = {**scope, "client": (str(caller), 0)}
         if scheme in ("http", "https"):
             resolved["scheme"] = scheme
         return resolved
@@ -90,15 +90,15 @@ def _listed(scope: Scope, name: bytes) -> list[str]:
     return [one.strip() for one in ",".join(lines).split(",") if one.strip()]
 
 
-def _address(written: str) -> Address | None:
+def _address(given: str) -> Address | None:
     """Read an address, which may have a port; IPv4 in the clothes of IPv6 is IPv4."""
-    text = written.strip()
+    text = given.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        found = ipaddress.ip_address(text)
+        address = ipaddress.ip_address(text)
     except ValueError:
         return None
-    return getattr(found, "ipv4_mapped", None) or found
+    return getattr(address, "ipv4_mapped", None) or address

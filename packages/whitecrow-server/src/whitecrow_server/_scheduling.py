@@ -103,7 +103,6 @@ def deadlines_over(settings: Settings, card: Card | None) -> dict[str, float]:
 
 
 def reply_time(question: Question, card: Card, records_at_most: int) -> float:
-    """The published reply time of one question, in seconds."""
     limits = type_of(question).limits(question, card, records_at_most)
     least = question.reply_seconds * multiple(card, records_at_most)
     return rounded(least if math.isinf(limits.seconds) else least + _MARGIN * limits.likely_seconds)
@@ -170,14 +169,8 @@ class Schedule:
     ) -> AsyncIterator[None]:
         """Wait for a slot and keep it while the block runs, then until the reply is due.
 
-        ``late`` is called if the block took longer than its deadline.
-
-        Raises
-        ------
-        TooMany
-            Too many asks of this person, or about this dataset, wait already.
-        Unreachable
-            Whoever asked hung up while waiting: nothing was begun.
+        ``late`` is called if the block took longer than its deadline. Refused are asks of whom, or
+        about which, too many wait already, and those whose asker hung up while waiting.
         """
         # Light ones look at one place; they do not wait for the others, which look at all records.
         light = question_type(kind).question.light
@@ -264,13 +257,7 @@ class Lane:
         return Share(self, who)
 
     async def run(self, who: str, work: Callable[[], T]) -> T:
-        """Run a job in a thread and return its result, or raise its error.
-
-        Raises
-        ------
-        TooMany
-            Too many jobs of this person, or of all together, wait already.
-        """
+        """Run a job in a thread, unless too many of this person, or of all together, wait."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         with self._changed:
@@ -336,13 +323,10 @@ class Lane:
 
 @dataclass(frozen=True)
 class Share:
-    """One person's part of a lane."""
-
     lane: Lane
     who: str
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run a job when it is this person's turn."""
         return await self.lane.run(self.who, work)
 
     def refuse_if_full(self) -> None:

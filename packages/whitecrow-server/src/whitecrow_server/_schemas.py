@@ -38,7 +38,7 @@ class StrictRequest(Request):
 
 def _schemas(*, public: bool) -> dict[str, Any]:
     """The JSON Schema of any question; for prices with the public guesses that each takes."""
-    found = []
+    schemas = []
     for kind, one in loaded().items():
         question = one.question
         schema = question.json_schema(kind=kind)
@@ -49,8 +49,8 @@ def _schemas(*, public: bool) -> dict[str, Any]:
                 "title": f"GuessesFor{question.__name__}",
                 "description": "Public guesses for the expected error; they change nothing else.",
             }
-        found.append(schema)
-    return {"title": "PricedQuestion" if public else "Question", "oneOf": found}
+        schemas.append(schema)
+    return {"title": "PricedQuestion" if public else "Question", "oneOf": schemas}
 
 
 Written = Annotated[dict[str, Any], WithJsonSchema(_schemas(public=False))]
@@ -131,11 +131,8 @@ class Voiding(_Strict):
     reason: Text
 
 
-class Review(_Strict):
+class Review(Voiding):
     """A failure that was looked at."""
-
-    entry: int
-    reason: Text
 
 
 class Advance(_Strict):

@@ -9,20 +9,19 @@ import traceback
 import urllib.parse
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whitecrow.custodian import write_down
-from whitecrow_server._events import Events
-from whitecrow_server._logs import LOG
+from whitecrow_server._logs import LOG, Events
 from whitecrow_server._metrics import Metrics
+from whitecrow_server._onboarding import UPLOADS
 from whitecrow_server._people import is_name
 from whitecrow_server._proxies import counted_address
 from whitecrow_server._settings import Settings
-from whitecrow_server._uploads import UPLOADS
 
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -81,8 +80,6 @@ class _Turns:
 
 
 class SecurityMiddleware:
-    """ASGI middleware, outermost."""
-
     def __init__(
         self, app: ASGIApp, *, settings: Settings, metrics: Metrics, events: Events
     ) -> None:
@@ -114,9 +111,11 @@ class SecurityMiddleware:
                 status = message["status"]
                 if status == 429:
                     await asyncio.sleep(HELD_SECONDS)
-                said = list(message.get("headers", ()))
-                known = {name.lower() for name, _ in said}
-                message["headers"] = said + [one for one in self._headers if one[0] not in known]
+                headers = list(message.get("headers", ()))
+                own = {name.lower() for name, _ in headers}
+                message["headers"] = headers + [
+                    pair for pair in self._headers if pair[0] not in own
+                ]
             await send(message)
 
         try:
@@ -155,7 +154,8 @@ class SecurityMiddleware:
     async def _guarded(self, scope: Scope, receive: Receive, reply: Send) -> None:
         headers = dict(reversed(scope["headers"]))  # the first of a name counts
         if not self._known_host(headers.get(b"host", b"").decode("latin-1")):
-            await _say(reply, 400, "InvalidInput", "This service does not answer to that host.")
+            unknown = "This service does not answer to that host."
+            await _refusal(400, "InvalidInput", unknown)(scope, receive, reply)
             return
         settings = self._settings
         largest, seconds = settings.largest_body, settings.body_seconds
@@ -166,7 +166,7 @@ class SecurityMiddleware:
         too_large = f"The body is larger than {largest} bytes."
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > largest:
-            await _say(reply, 413, "InvalidInput", too_large)
+            await _refusal(413, "InvalidInput", too_large)(scope, receive, reply)
             return
 
         async def bounded() -> Message:
@@ -195,10 +195,10 @@ class SecurityMiddleware:
             await self._app(scope, bounded, noticed)
             return
         except Exception:  # noqa: BLE001 - a fault of ours is told to the custodian alone
-            said = f"a request: {scope['method']}"
-            write_down(self._settings.beside_ledger, said, traceback.format_exc())
+            request_text = f"a request: {scope['method']}"
+            write_down(self._settings.beside_ledger, request_text, traceback.format_exc())
         if not begun:
-            await _say(reply, 500, "Unavailable", _BROKEN)
+            await _refusal(500, "Unavailable", _BROKEN)(scope, receive, reply)
 
     def _known_host(self, host: str) -> bool:
         if not self._settings.hosts:
@@ -207,14 +207,7 @@ class SecurityMiddleware:
         return name.strip("[]").lower() in self._settings.hosts
 
 
-async def _say(send: Send, status: int, kind: str, words: str) -> None:
-    said: dict[str, Any] = {"error": {"type": kind, "reason": words}}
-    body = json.dumps(said).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        # The rest of a body that was refused is not read: the connection ends here.
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _refusal(status: int, kind: str, words: str) -> Response:
+    body = json.dumps({"error": {"type": kind, "reason": words}})
+    # The rest of a body that was refused is not read: the connection ends here.
+    return Response(body, status, {"Connection": "close"}, "application/json")

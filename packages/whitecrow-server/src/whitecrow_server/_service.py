@@ -15,41 +15,35 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.card import Card
 from whitecrow.curator import Curator
 from whitecrow.curator.curator import Inquiry
-from whitecrow.curator.identity import keep_unit
-from whitecrow.data.intake import Intake
+from whitecrow.curator.opening import keep_unit
+from whitecrow.data.dataset import Intake
 from whitecrow.detector import Detector
 from whitecrow.errors import InvalidInput, NotKnown, Taken
-from whitecrow.ledger import Budget, Ledger, failures, verification
-from whitecrow.limits import Limits
+from whitecrow.ledger import AccountSnapshot, Budget, Entry, Ledger, failures, verification
 from whitecrow.neighbours import current_name, engine_names
 from whitecrow.place.balls import Balls
 from whitecrow.question import Description, Question, Release
-from whitecrow_server import _views as views
+from whitecrow.terms import Policy
 from whitecrow_server._aside import Aside
 from whitecrow_server._catalogue import Catalogue, Listing, check_source
-from whitecrow_server._curator_pool import CuratorPool
-from whitecrow_server._dummies import Dummies
-from whitecrow_server._events import Events, sinks_of, told
+from whitecrow_server._curator_pool import CHANGED, CuratorPool, Dummies, State
 from whitecrow_server._hashing import Hasher
-from whitecrow_server._history import History
-from whitecrow_server._logs import LOG
+from whitecrow_server._history import History, counted
+from whitecrow_server._logs import LOG, Events, sinks_of, told
 from whitecrow_server._members import Members
-from whitecrow_server._onboarding import Onboarding
-from whitecrow_server._overruns import counted
-from whitecrow_server._people import People, Person, need
-from whitecrow_server._processes import check_columns
+from whitecrow_server._onboarding import Onboarding, Undescribed
+from whitecrow_server._people import People, Person, Trail, need
 from whitecrow_server._scheduling import deadline_of, deadlines_over, reply_moment
-from whitecrow_server._second_factor import SecondFactor
 from whitecrow_server._sessions import Sessions
 from whitecrow_server._settings import Settings
 from whitecrow_server._single_sign_on import SingleSignOn
+from whitecrow_server._sketching import check_columns
 from whitecrow_server._store import Store
 from whitecrow_server._tables import migrate
 from whitecrow_server._told import Told
-from whitecrow_server._trail import Trail
-from whitecrow_server._undescribed import Undescribed
 from whitecrow_server._untrusted_input import (
     batch_in,
     card_from,
@@ -86,13 +80,7 @@ class Asking:
 
 
 class Service:
-    """A curator for many people.
-
-    Parameters
-    ----------
-    settings : Settings
-        How it is set up.
-    """
+    """A curator for many people."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -108,22 +96,13 @@ class Service:
         self.people = People(self.store, longest=settings.longest_token_days)
         self.hasher = Hasher()
         self.sessions = Sessions(self.store, settings, self.hasher)
-        self.second_factor, trail = SecondFactor(self.store), Trail(self.store)
-        self.members = Members(
-            *(self.people, self.sessions, self.second_factor, trail, settings, self.events)
-        )
+        self.members = Members(self.people, self.sessions, Trail(self.store), settings, self.events)
         self.single_sign_on = SingleSignOn(self.store, settings, self.people, self.sessions)
         self.catalogue = Catalogue(self.store, settings)
         self.onboarding, self.history = Onboarding(self), History(self)
         self.undescribed = Undescribed(self)
         self.witnessing = Witnessing(self.store)
-        self.pool = CuratorPool(
-            self.catalogue,
-            self.ledger,
-            patience=settings.patience,
-            lent=Limits(settings.longest_seconds, settings.most_bytes),
-            records_at_most=settings.records_at_most,
-        )
+        self.pool = CuratorPool(self.catalogue, self.ledger, settings)
         self.dummies, self.aside = Dummies(self.ledger, settings), Aside(settings)
 
     def start(self) -> None:
@@ -144,50 +123,59 @@ class Service:
         self.ledger.close()
         self.events.close()
 
-    def bearer(self, written: str, *, scope: str = "") -> Person:
+    def bearer(self, token: str, *, scope: str = "") -> Person:
         """Whose token this is: one of ours, or one that the provider made for a program."""
-        if not written.startswith("wc_") and self.single_sign_on.offered and not scope:
-            return self.single_sign_on.program(written)
-        return self.people.bearer(written, scope=scope)
+        if not token.startswith("wc_") and self.single_sign_on.offered and not scope:
+            return self.single_sign_on.program(token)
+        return self.people.bearer(token, scope=scope)
 
     # Looking at datasets
 
     def datasets(self, who: Person) -> list[dict[str, Any]]:
         """The datasets a person may know of."""
-        listed = self.catalogue.seen_by(who.name) if who.role == "analyst" else self.catalogue.all()
-        return [views.line(one, self.pool.state(one)) for one in listed]
+        listed = self.catalogue.all(analyst=who.name if who.role == "analyst" else "")
+        return [_line(one, self.pool.state(one)) for one in listed]
 
     def dataset(self, who: Person, name: str) -> dict[str, Any]:
         """One dataset: card, policy, what remains; for the custodian also source and readers."""
         listing = self.listing(who, name)
         state, snapshot = self.pool.state(listing), self.ledger.snapshot(name)
-        card = views.card(listing, state)
-        found: dict[str, Any] = {
-            **views.line(listing, state),
+        card = self._known_card(listing)
+        shown: dict[str, Any] = {
+            **_line(listing, state),
             "card": None if card is None else card.to_json(),
-            "policy": views.policy(snapshot.rules, who),
+            "policy": _policy(snapshot.rules, who),
             "deadlines": deadlines_over(self.settings, card),
-            **views.balance(snapshot, who.name),
+            **_balance(snapshot, who.name),
         }
-        if found["unbounded"]:
-            found["ended"] = self.history.ended(who, name)
+        if shown["unbounded"]:
+            shown["ended"] = self.history.ended(who, name)
         if who.role == "custodian":
-            found |= {
+            shown |= {
                 "source": dict(listing.source),
                 "engine": listing.engine,
                 "readers": self.people.may_see(name),
                 "progress": state.to_json(),
                 "overruns": counted(self.store, name),
             }
-        return found
+        return shown
 
-    def listing(self, who: Person, name: str) -> Listing:
-        """The catalogue's entry of a dataset, if this person may know of it."""
+    def listing(self, who: Person, name: str, *roles: str) -> Listing:
+        """The catalogue's entry of a dataset, if this person may know of it and has such a role."""
+        if roles:
+            need(who, *roles)
         return self.catalogue.get(name, analyst=who.name if who.role == "analyst" else "")
 
-    def curator(self, who: Person, name: str) -> Curator:
+    def curator(self, who: Person, name: str, *roles: str) -> Curator:
         """The curator of a dataset; for code inside the service, never for an analyst's hands."""
-        return self.pool.curator(self.listing(who, name))
+        return self.pool.curator(self.listing(who, name, *roles))
+
+    def _known_card(self, listing: Listing) -> Card | None:
+        """The public facts: those written down, else those of the schema once it is read."""
+        if listing.card is not None:
+            return listing.card
+        curator = self.pool.state(listing).curator
+        return None if curator is None else curator.card
 
     # Asking
 
@@ -207,11 +195,7 @@ class Service:
         """Find out what may be known of a question before it is asked, once for all its way.
 
         ``at_once`` is the wish of a custodian who is alone here not to have the reply held back.
-
-        Raises
-        ------
-        WhitecrowError
-            What public facts refuse: it needs no slot, and its time tells nothing.
+        What public facts refuse is refused here: it needs no slot, and its time tells nothing.
         """
         need(who, "analyst", "custodian")
         version = self.store.version()  # first: what is read afterwards is at least as new
@@ -270,16 +254,14 @@ class Service:
         self, who: Person, name: str, written: Mapping[str, Any], public: Mapping[str, Any]
     ) -> Description:
         """Say what a question would cost and how accurate it would be."""
-        need(who, "analyst", "custodian")
-        curator = self.curator(who, name)
+        curator = self.curator(who, name, "analyst", "custodian")
         return well_formed(lambda: curator.describe(question_from(written), **public))
 
     def plan(self, who: Person, name: str, batch: bytes) -> dict[str, Any]:
         """Say what a batch would cost together, by the body of a request."""
-        need(who, "analyst", "custodian")
-        curator = self.curator(who, name)
+        curator = self.curator(who, name, "analyst", "custodian")
         if len(batch) > _SHORT_PLAN:
-            return self.aside.plan(curator, who.name, batch)
+            return self.aside.done("plan", curator, who.name, batch=batch.decode("latin-1"))
         questions = [priced_question(curator, one) for one in batch_in(batch)]
         return curator.plan(questions, analyst=who.name).to_json()
 
@@ -287,22 +269,17 @@ class Service:
         self, who: Person, name: str, written: Mapping[str, Any] | Question
     ) -> float | None:
         """The published reply time of a question about a dataset."""
-        listing = self.listing(who, name)
-        card = views.card(listing, self.pool.state(listing))
-        question = question_from(written)
+        card, question = self._known_card(self.listing(who, name)), question_from(written)
         return well_formed(lambda: deadline_of(self.settings, question.kind, card, question))
 
     def dummy(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
-        """Answer a question about made-up records: free, and no record of the data is near it."""
-        need(who, "analyst", "custodian")
-        listing = self.listing(who, name)
-        card = views.card(listing, self.pool.state(listing))
-        return self.dummies.answer(listing, card, written)
+        """Answer a question about synthetic records: free, and no record of the data is near it."""
+        listing = self.listing(who, name, "analyst", "custodian")
+        return self.dummies.answer(listing, self._known_card(listing), written)
 
     def detector(self, who: Person, name: str, entry: str) -> Detector:
         """A detector that this person learned, by its entry; public since it was released."""
-        need(who, "analyst", "custodian")
-        self.listing(who, name)
+        self.listing(who, name, "analyst", "custodian")
         analyst, answer = self.told.answer(name, entry) or ("", None)
         if analyst == who.name and isinstance(answer, dict) and "detector" in answer:
             return Detector.from_json(answer)
@@ -320,22 +297,21 @@ class Service:
     ) -> Mapping[str, Any]:
         """What every record would lose and gain by ``identify``: counts, and up to ``most`` points.
 
-        Facts, for the custodian's eyes only; see :mod:`whitecrow_server._maps`.
+        Facts, for the custodian's eyes only; the process that holds the records draws it.
         """
-        need(who, "custodian")
-        self.events.tell("facts.view", actor=who.name, acting=who.acting, dataset=name)
-        return self.pool.process(self.listing(who, name)).map(
-            columns=list(columns), model=model.to_json(), question=question, most=most
-        )
+        asked = {"columns": list(columns), "model": model.to_json(), "question": question}
+        return self._facts(who, name, "map", **asked, most=most)
 
     def own_scores(
         self, who: Person, name: str, detector: Detector, *, top: int, whole: bool = False
     ) -> Mapping[str, Any]:
         """How strange the records themselves are by a detector; facts, for the custodian alone."""
+        return self._facts(who, name, "scores", detector=detector.to_json(), top=top, whole=whole)
+
+    def _facts(self, who: Person, name: str, what: str, **asked: Any) -> Mapping[str, Any]:
         need(who, "custodian")
         self.events.tell("facts.view", actor=who.name, acting=who.acting, dataset=name)
-        process = self.pool.process(self.listing(who, name))
-        return process.scores(detector.to_json(), top=top, whole=whole)
+        return self.pool.process(self.listing(who, name)).facts(what, **asked)
 
     @told("facts.view", "dataset")
     def intake(self, who: Person, name: str) -> Intake | None:
@@ -343,8 +319,7 @@ class Service:
 
         Facts, for the custodian's eyes only.
         """
-        need(who, "custodian")
-        return self.pool.intake(self.listing(who, name))
+        return self.pool.intake(self.listing(who, name, "custodian"))
 
     # The account
 
@@ -361,34 +336,25 @@ class Service:
     ) -> dict[str, Any]:
         """A page of the ledger: entries for custodians and auditors, an analyst's own questions.
 
-        Parameters
-        ----------
-        who, name : Person, str
-            Who looks, at which dataset.
-        after, before, limit : int, optional
-            For custodians and auditors entries above one number, below another; how many at most.
-        skip : int, default=0
-            For analysts: how many of their newest questions to leave out; the others come the
-            oldest first.
-        newest_first : bool, default=False
-            For custodians and auditors: whether the newest entries come first.
+        ``after``, ``before`` and ``newest_first`` choose among entries; ``skip`` leaves out that
+        many of an analyst's newest questions, and the others come the oldest first.
         """
         self.listing(who, name)
         snapshot = self.ledger.snapshot(name)
         limit = max(1, min(limit, MOST_ENTRIES))
-        found = {"dataset": name, **views.balance(snapshot, who.name)}
+        shown = {"dataset": name, **_balance(snapshot, who.name)}
         if who.role == "analyst":
-            return {**found, "questions": self.asked(who, name, limit=limit, skip=skip)}
+            return {**shown, "questions": self.asked(who, name, limit=limit, skip=skip)}
         self.events.tell("ledger.export", actor=who.name, acting=who.acting, dataset=name)
         total, head = self.told.end(name)
         entries = self.told.entries(
             name, after=after, before=before, limit=limit, newest_first=newest_first
         )
         return {
-            **found,
+            **shown,
             "head": head,
             "total": total,
-            "analysts": views.shares(snapshot),
+            "analysts": _shares(snapshot),
             "unsettled": [entry.seq for entry in self.told.unsettled(name)],
             "failures": [entry.seq for entry in self.told.failures(name)],
             "entries": [entry.to_json() for entry in entries],
@@ -399,16 +365,15 @@ class Service:
     ) -> list[dict[str, Any]]:
         """A person's own newest questions and what became of them, the oldest of them first."""
         self.listing(who, name)
-        return views.own(self.told.history(name, who.name, limit=limit, skip=skip)[::-1])
+        return _own(self.told.history(name, who.name, limit=limit, skip=skip)[::-1])
 
     def verify(self, who: Person, name: str, *, full: bool = False) -> dict[str, Any]:
         """Check the account's chain and sums, since the newest checkpoint or from the beginning.
 
         An account that has grown by thousands of entries gets a new checkpoint if all is right.
         """
-        need(who, "custodian", "auditor")
-        self.listing(who, name)
-        found = verification.checkpoint(
+        self.listing(who, name, "custodian", "auditor")
+        verified = verification.checkpoint(
             self.ledger,
             name,
             geometry=self._geometry,
@@ -416,39 +381,35 @@ class Service:
             actor=who.name,
             least=_MANY_ENTRIES,
         )
-        if not found.ok:
-            return found.to_json()
+        if not verified.ok:
+            return verified.to_json()
         total, head = self.told.end(name)
-        return {**found.to_json(), "entries": total, "head": head}
+        return {**verified.to_json(), "entries": total, "head": head}
 
     def unsettled(self, who: Person, name: str) -> list[dict[str, Any]]:
         """The spends without an answer and the failures nobody has reviewed, in their order."""
-        need(who, "custodian", "auditor")
-        self.listing(who, name)
+        self.listing(who, name, "custodian", "auditor")
         waiting = [*self.told.unsettled(name), *self.told.failures(name)]
         return [entry.to_json() for entry in sorted(waiting, key=lambda entry: entry.seq)]
 
     @told("spend.void", "dataset")
     def void(self, who: Person, name: str, seq: int, *, reason: str) -> None:
         """Give back a spend that never led to an answer."""
-        need(who, "custodian")
-        self.listing(who, name)
+        self.listing(who, name, "custodian")
         self.told.refuse_early(name, seq)
         self.ledger.void(name, seq, reason=reason, actor=who.signature)
 
     @told("failure.review", "dataset")
     def review(self, who: Person, name: str, seq: int, *, reason: str) -> None:
         """Say that a failure was looked at; after the last one the dataset is open again."""
-        need(who, "custodian")
-        self.listing(who, name)
+        self.listing(who, name, "custodian")
         self.told.refuse_early(name, seq)
         failures.review(self.ledger, name, seq, reason=reason, actor=who.signature)
 
     @told("allowance.change", "dataset")
     def allow(self, who: Person, name: str, analyst: str, budget: Any, *, reason: str) -> None:
         """Cap what one analyst may spend; None lifts the cap."""
-        need(who, "custodian")
-        self.listing(who, name)
+        self.listing(who, name, "custodian")
         if self.people.get(analyst).role != "analyst":
             raise InvalidInput(f"{analyst!r} is not an analyst.")
         cap = None if budget is None else Budget.of(budget)
@@ -477,21 +438,16 @@ class Service:
         if name in self.ledger.datasets():
             raise Taken(f"The ledger has an account called {name!r} already.")
         engine = current_name(engine)
-        if engine not in (known := engine_names()):
-            raise InvalidInput(f"There is no engine {engine!r}; there are {', '.join(known)}.")
+        if engine not in (engines := engine_names()):
+            raise InvalidInput(f"There is no engine {engine!r}; there are {', '.join(engines)}.")
         records = self.catalogue.records(source)
         check_source(records, facts)
         if facts is not None and isinstance(records, Path):
             check_columns(records, facts)
         # One transaction: a dataset without an account could be neither asked about nor mended.
         with self.store.transaction() as connection:
-            self.catalogue.add(
-                *(connection, name, source),
-                card=facts,
-                engine=engine,
-                readers=readers,
-                indexes=indexes,
-            )
+            listing = Listing(name, source, facts, engine, indexes=tuple(map(tuple, indexes)))
+            self.catalogue.add(connection, listing, readers)
             self.ledger.open(
                 name,
                 budget=cap,
@@ -519,40 +475,32 @@ class Service:
         changes = {"budget": budget, "policy": policy, "card": card, "access": readers}
         names = [f"{what}.change" for what, value in changes.items() if value is not None]
         with self.events.during(*names, actor=who.name, acting=who.acting, dataset=name):
-            self._amend(who, name, reason, budget, policy, card, readers)
-        return self.dataset(who, name)
-
-    def _amend(
-        self, who: Person, name: str, reason: str, budget: Any, policy: Any, card: Any, readers: Any
-    ) -> None:
-        need(who, "custodian")
-        self.listing(who, name)
-        rules = None if policy is None else policy_from(policy)
-        facts = None if card is None else card_from(card)
-        cap = None if budget is None else Budget.of(budget)
-        if facts is not None:
-            keep_unit(self.ledger, name, facts)
-        readers = None if readers is None else tuple(readers)
-        if rules is not None:
-            snapshot = self.ledger.snapshot(name).rules
-            if rules.unit != snapshot.unit:
-                raise InvalidInput("The unit of an account is fixed when it is opened.")
-        # One transaction: what is in force is what the chain says, whenever we are interrupted.
-        with self.store.transaction() as connection:
-            if readers is not None:
-                self.catalogue.admit(connection, name, readers)
+            self.listing(who, name, "custodian")
+            rules = None if policy is None else policy_from(policy)
+            facts = None if card is None else card_from(card)
+            cap = None if budget is None else Budget.of(budget)
             if facts is not None:
-                self.catalogue.change(connection, name, card=facts)
-            self.ledger.amend(
-                name,
-                reason=reason,
-                actor=who.signature,
-                budget=cap,
-                policy=None if rules is None else rules.to_json(),
-                card=None if facts is None else facts.to_json(),
-                readers=readers,
-                connection=connection,
-            )
+                keep_unit(self.ledger, name, facts)
+            readers = None if readers is None else tuple(readers)
+            if rules is not None and rules.unit != self.ledger.snapshot(name).rules.unit:
+                raise InvalidInput("The unit of an account is fixed when it is opened.")
+            # One transaction: what holds is what the chain says, whenever we are interrupted.
+            with self.store.transaction() as connection:
+                if readers is not None:
+                    self.catalogue.admit(connection, name, readers)
+                if facts is not None:
+                    self.catalogue.change(connection, name, card=facts)
+                self.ledger.amend(
+                    name,
+                    reason=reason,
+                    actor=who.signature,
+                    budget=cap,
+                    policy=None if rules is None else rules.to_json(),
+                    card=None if facts is None else facts.to_json(),
+                    readers=readers,
+                    connection=connection,
+                )
+        return self.dataset(who, name)
 
     @told("dataset.remove", "dataset")
     def remove(self, who: Person, name: str, *, reason: str) -> None:
@@ -561,9 +509,72 @@ class Service:
         Its account stays, with what was promised and spent, and its name is never used again: the
         records were asked about, and what was learnt of them cannot be taken back.
         """
-        need(who, "custodian")
-        self.listing(who, name)
+        self.listing(who, name, "custodian")
         why, by = f"removed: {reason}", who.signature
         with self.store.transaction() as connection:
             self.catalogue.remove(connection, name)
             self.ledger.amend(name, reason=why, actor=by, readers=(), connection=connection)
+
+
+# What each role is shown of a dataset and its account
+
+
+def _line(listing: Listing, state: State) -> dict[str, Any]:
+    changed = {"state": CHANGED} if state.stage == "changed" else {}
+    return {"name": listing.name, "ready": state.stage == "ready", **changed}
+
+
+def _policy(rules: Policy, who: Person) -> dict[str, Any]:
+    """The policy; an analyst sees of its list of analysts only what concerns them."""
+    policy = rules.to_json()
+    if who.role == "analyst" and "analysts" in policy:
+        mine = policy["analysts"].get(who.name, policy["analysts"].get("*", []))
+        policy["analysts"] = {who.name: mine}
+    return policy
+
+
+def _balance(snapshot: AccountSnapshot, analyst: str) -> dict[str, Any]:
+    """What was spent of the dataset's budget, and what remains for one more question."""
+    mine, left = snapshot.shares.get(analyst), snapshot.remaining(analyst)
+    return {
+        "budget": snapshot.budget.to_json(),
+        "allowance": None if mine is None or mine.budget is None else mine.budget.to_json(),
+        "spent": snapshot.spent.shown(snapshot.budget),
+        "remaining": left.to_json(),
+        "unbounded": list(left.unbounded),
+    }
+
+
+def _shares(snapshot: AccountSnapshot) -> dict[str, Any]:
+    """Every analyst's own account, for custodians and auditors."""
+    return {
+        analyst: {
+            "allowance": None if share.budget is None else share.budget.to_json(),
+            "spent": share.spent.shown(share.budget or snapshot.budget),
+        }
+        for analyst, share in snapshot.shares.items()
+    }
+
+
+def _own(history: Iterable[tuple[Entry, Entry | None]]) -> list[dict[str, Any]]:
+    """An analyst's own questions and what became of them, in the order given.
+
+    No entry numbers, hashes or located costs: numbers would count other people's questions, hashes
+    would let a guess at them be checked, and located costs depend on where they lie.
+    """
+    outcomes = {"settle": "answered", "fail": "failed", "void": "void"}
+    return [
+        {
+            "at": reserved.at,
+            "question": {
+                "kind": reserved.content["question"]["kind"],
+                **reserved.content["question"]["question"],
+            },
+            "price": reserved.content["price"],
+            "outcome": "open" if closed is None else outcomes[closed.kind],
+            "answer": None if closed is None else closed.content.get("answer"),
+            # Whoever else could have asked it in this analyst's name.
+            "acting": reserved.content.get("actor", ""),
+        }
+        for reserved, closed in history
+    ]

@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tomllib
+import urllib.parse
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.limits import Limits
 from whitecrow.question import Question
 from whitecrow.questions import loaded
-from whitecrow_server._provider import Provider
+from whitecrow_server._people import ROLES
 from whitecrow_server._proxies import networks
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""Addresses that only this machine reaches."""
 
 
 def default_deadlines() -> dict[str, float]:
     """The least reply times in seconds by kind; ``"*"`` stands for any other kind."""
-    known = {kind: one.question.reply_seconds for kind, one in loaded().items()}
-    return {**known, "*": Question.reply_seconds}
+    seconds = {kind: one.question.reply_seconds for kind, one in loaded().items()}
+    return {**seconds, "*": Question.reply_seconds}
 
 
 def _set(default: Any, words: str, least: float | None = None, **how: Any) -> Any:
     """Declare a setting: what it is, and its bound; with ``secret`` it is not shown."""
-    said = {"words": words, "least": least, "option": False, **how}
-    if isinstance(default, dict):
-        return field(default_factory=dict, repr=not how.get("secret"), metadata=said)
-    return field(default=default, repr=not how.get("secret"), metadata=said)
+    declared = {"words": words, "least": least, "option": False, **how}
+    usual: Any = {"default_factory": dict} if isinstance(default, dict) else {"default": default}
+    return field(**usual, repr=not how.get("secret"), metadata=declared)
 
 
 def _option(default: Any, words: str, least: float | None = None, **how: Any) -> Any:
@@ -46,11 +45,11 @@ def _option(default: Any, words: str, least: float | None = None, **how: Any) ->
 
 def flags_of(setting: dataclasses.Field[Any]) -> list[str]:
     """The flag of a setting's option, and the one that says no; none where it has no option."""
-    said = setting.metadata
-    if not said["option"]:
+    declared = setting.metadata
+    if not declared["option"]:
         return []
-    flag = said.get("flag", "--" + setting.name.replace("_", "-"))
-    return [flag, f"--no-{flag[2:]}"] if said.get("off") else [flag]
+    flag = declared.get("flag", "--" + setting.name.replace("_", "-"))
+    return [flag, f"--no-{flag[2:]}"] if declared.get("off") else [flag]
 
 
 @dataclass(frozen=True)
@@ -224,6 +223,11 @@ class Settings:
             raise InvalidInput("Without local accounts nobody could sign in: name a provider.")
 
     @property
+    def lent(self) -> Limits:
+        """Time and memory that are lent to a question."""
+        return Limits(self.longest_seconds, self.most_bytes)
+
+    @property
     def folder(self) -> Path | None:
         """The folder of files that may be registered."""
         return None if self.data is None else Path(self.data).resolve()
@@ -256,20 +260,140 @@ class Settings:
         return json.dumps({**dataclasses.asdict(self), "databases": dict(self.databases)})
 
     @classmethod
-    def from_text(cls, written: str) -> Settings:
-        found: dict[str, Any] = json.loads(written)
-        if found["provider"] is not None:
-            found["provider"] = Provider.from_json(found["provider"])
-        return cls(**found)
+    def from_text(cls, text: str) -> Settings:
+        settings: dict[str, Any] = json.loads(text)
+        if settings["provider"] is not None:
+            settings["provider"] = Provider.from_json(settings["provider"])
+        return cls(**settings)
 
 
 def reference() -> list[tuple[str, str, str]]:
     """Every setting for the documentation: its option or name, its default, what it is."""
     rows = []
     for one in (*dataclasses.fields(Launch), *dataclasses.fields(Settings)):
-        said = one.metadata
+        declared = one.metadata
         name = ", ".join(f"`{flag}`" for flag in flags_of(one) or [one.name])
-        usual = said.get("usual", one.default)
+        usual = declared.get("usual", one.default)
         plain = isinstance(usual, int | float | str) and not isinstance(usual, bool) and usual != ""
-        rows.append((name, f"{usual}" if plain else "", said["words"]))
+        rows.append((name, f"{usual}" if plain else "", declared["words"]))
     return rows
+
+
+# The provider of single sign-on: one TOML file. Whoever can write it decides who is custodian. Its
+# secret may lie in a file of its own.
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""Addresses that only this machine reaches."""
+
+
+def is_safe(url: str) -> bool:
+    """Whether secrets may travel to an address: through TLS, or on this machine.
+
+    Examples
+    --------
+    >>> is_safe("https://id.example.org"), is_safe("http://127.0.0.1:4593"), is_safe("http://x.org")
+    (True, True, False)
+    """
+    parts = urllib.parse.urlsplit(url)
+    near = parts.scheme == "http" and parts.hostname in LOOPBACK
+    return bool(parts.hostname) and (parts.scheme == "https" or near)
+
+
+@dataclass(frozen=True)
+class Provider:
+    """An OpenID Connect provider, and what its groups may do here."""
+
+    issuer: str  # its address, as its tokens name it
+    client_id: str  # as whom this service is known there
+    url: str  # at which people reach this service: the provider sends them back there
+    roles: Mapping[str, str]  # from group to role; of a person's groups the first listed counts
+    client_secret: str = field(default="", repr=False)  # none: a public client
+    programs: Mapping[str, str] = field(default_factory=dict)  # from a program's client id to role
+    # From a program's client id to the subject of its service account, where the provider gives it
+    # one that is not the client id and says nothing else of the grant (Keycloak).
+    subjects: Mapping[str, str] = field(default_factory=dict)
+    audience: str = ""  # what programs' tokens must be made for; empty: no program is admitted
+    groups: str = "groups"  # the claim with a person's groups
+    name: str = "preferred_username"  # the claim with their name here
+    scopes: tuple[str, ...] = ("openid", "profile")  # what is asked for
+    skew: int = 60  # by how many seconds the provider's clock may differ
+    # Whether a first sign-in takes over a local account of the same name. Only where the provider's
+    # names are the names here.
+    adopt: bool = False
+    authority: str = ""  # a file with its certificate authority (PEM); empty: the system's
+    label: str = "your organisation"  # what the sign-in page calls it
+
+    def __post_init__(self) -> None:
+        for what in ("issuer", "url"):
+            if not is_safe(getattr(self, what)):
+                raise invalid("Provider", what, "an https address", getattr(self, what))
+        object.__setattr__(self, "scopes", tuple(self.scopes))
+        object.__setattr__(self, "url", self.url.rstrip("/"))
+        if "openid" not in self.scopes:
+            raise invalid("Provider", "scopes", "a list with 'openid'", self.scopes)
+        for group, role in (*self.roles.items(), *self.programs.items()):
+            if role not in ROLES:
+                raise invalid("Provider", f"role of {group!r}", f"one of {ROLES}", role)
+        for program, subject in self.subjects.items():
+            if program not in self.programs or not isinstance(subject, str) or not subject:
+                raise invalid("Provider", "subjects", "the subjects of its programs", program)
+        if not 0 <= self.skew <= 600:
+            raise invalid("Provider", "skew", "from 0 to 600 seconds", self.skew)
+        if self.programs and self.audience in ("", self.client_id):
+            # A token made for this service's sign-in must not pass for a program's.
+            raise InvalidInput(
+                "Programs need an audience of their own: set 'audience' to what their tokens are "
+                "made for, and not to the client_id."
+            )
+
+    @property
+    def redirect(self) -> str:
+        """Where the provider sends people back to."""
+        return f"{self.url}/console/sign-in/provider/back"
+
+    def role_of(self, groups: object) -> str | None:
+        """The role of somebody in these groups; None if no group has one.
+
+        Examples
+        --------
+        >>> provider = Provider("https://id.org", "crow", "https://crow.org",
+        ...                     {"dp-officers": "custodian", "researchers": "analyst"})
+        >>> provider.role_of(["researchers", "staff"]), provider.role_of("staff")
+        ('analyst', None)
+        """
+        held = [groups] if isinstance(groups, str) else groups
+        if not isinstance(held, list):
+            return None
+        return next((role for group, role in self.roles.items() if group in held), None)
+
+    @classmethod
+    def from_file(cls, path: str) -> Provider:
+        """Read a TOML file; ``client_secret_file`` in it names a file with the secret."""
+        try:
+            entries = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            secret = entries.pop("client_secret_file", None)
+            if secret is not None:
+                entries["client_secret"] = Path(secret).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            raise InvalidInput(
+                f"The provider's file {path!r}, or the secret file it names, cannot be read as "
+                "TOML. docs/single-sign-on.md has an example."
+            ) from None
+        return cls.from_json(entries)
+
+    @classmethod
+    def from_json(cls, entries: Mapping[str, Any]) -> Provider:
+        names = {one.name for one in fields(cls)}
+        unknown = sorted(set(entries) - names)
+        missing = sorted({"issuer", "client_id", "url", "roles"} - set(entries))
+        if unknown or missing:
+            words = [f"does not know {', '.join(unknown)}"] if unknown else []
+            words += [f"lacks {', '.join(missing)}"] if missing else []
+            raise InvalidInput(f"The provider's file {' and '.join(words)}.")
+        for name in ("issuer", "client_id", "url", "client_secret", "audience", "groups", "name"):
+            if not isinstance(entries.get(name, ""), str):
+                raise invalid("Provider", name, "a text", entries[name])
+        for name in ("roles", "programs", "subjects"):
+            if not isinstance(entries.get(name, {}), Mapping):
+                raise invalid("Provider", name, "a table of names and texts", entries[name])
+        return cls(**entries)

@@ -5,6 +5,8 @@ They have a version of their own, and are brought forward as the ledger's are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlalchemy import (
     Boolean,
     Column,
@@ -150,10 +152,7 @@ trail = _table(
 )
 
 failures = _table(
-    "service_failures",
-    text("who", 100, primary_key=True),
-    whole("number"),
-    moment("since"),
+    "service_failures", text("who", 100, primary_key=True), whole("number"), moment("since")
 )
 
 buckets = _table(
@@ -225,52 +224,57 @@ def _count_changes(connection: Connection) -> None:
     connection.execute(changes.insert().values(number=0))
 
 
-def _who_made_what(connection: Connection) -> None:
-    """Who made a token, with which other; who set a password."""
-    added = (people.c.password_by, people.c.password_at, sessions.c.acting)
-    for column in (*added, tokens.c.parent, tokens.c.made_by):
-        add_column(connection, column)
-    for index in tokens.indexes:
-        index.create(connection, checkfirst=True)
-
-
 def _probe(connection: Connection) -> None:
     probes.create(connection)
     connection.execute(probes.insert().values(at=0.0))
 
 
-def _identity(connection: Connection) -> None:
-    """Single sign-on, invitations, second factors, scopes, the trail, a ring of keys."""
-    for table in (flows, identities, invitations, recovery, trail):
-        table.create(connection)
-    added = (people.c.totp, people.c.totp_step, people.c.removed, sessions.c.began_with)
-    for column in (*added, tokens.c.scope, secrets.c.created):
-        add_column(connection, column)
-
-
-def _overruns(connection: Connection) -> None:
-    overruns.create(connection)
-
-
-def _usage(connection: Connection) -> None:
-    """What machines took of a person's rate; buckets came in its place."""
-
-
 def _buckets(connection: Connection) -> None:
-    """One bucket for each person, over all machines."""
+    """One bucket for each person, over all machines; it came in place of a table of use."""
     connection.exec_driver_sql("DROP TABLE IF EXISTS service_usage")
     buckets.create(connection)
 
 
-def _witnessing(connection: Connection) -> None:
-    for table in (witnessed, statements, witnessed_marks):
-        table.create(connection)
+def _added(*parts: SchemaItem) -> Callable[[Connection], None]:
+    """A step that adds tables, columns and indexes."""
 
+    def step(connection: Connection) -> None:
+        for part in parts:
+            if isinstance(part, Column):
+                add_column(connection, part)
+            else:
+                assert isinstance(part, Table | Index)
+                part.create(connection, checkfirst=True)
+
+    return step
+
+
+_MAKERS = (
+    *(people.c.password_by, people.c.password_at),
+    *(sessions.c.acting, tokens.c.parent, tokens.c.made_by, *tokens.indexes),
+)
+"""Who made a token, with which other; who set a password."""
+
+_IDENTITY = (
+    *(flows, identities, invitations, recovery, trail),
+    *(people.c.totp, people.c.totp_step, people.c.removed),
+    *(sessions.c.began_with, tokens.c.scope, secrets.c.created),
+)
+"""Single sign-on, invitations, second factors, scopes, the trail, a ring of keys."""
 
 VERSIONS = Versions(
     Table("service_version", MetaData(), whole("version", primary_key=True)).c["version"],
     _make,
-    (_count_changes, _who_made_what, _probe, _identity, _overruns, _usage, _witnessing, _buckets),
+    (
+        _count_changes,
+        _added(*_MAKERS),
+        _probe,
+        _added(*_IDENTITY),
+        _added(overruns),
+        _added(),  # what machines took of a person's rate; buckets came in its place
+        _added(witnessed, statements, witnessed_marks),
+        _buckets,
+    ),
     lock=748392016,
 )
 """The service's tables."""
@@ -279,7 +283,7 @@ VERSIONS = Versions(
 def migrate(store: Store) -> None:
     """Bring the service's tables to the newest schema, or refuse a store that is newer."""
     with store.transaction(write=False) as connection:
-        if VERSIONS.found(connection) == VERSIONS.newest:
+        if VERSIONS.present(connection) == VERSIONS.newest:
             return
     with store.transaction(counted=False) as connection:
         VERSIONS.bring_forward(connection, "The service's tables were written")

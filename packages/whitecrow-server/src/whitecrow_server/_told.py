@@ -31,8 +31,8 @@ class Told:
         """How many entries may be told, and the hash of the last of them."""
 
         def look(account: AccountTransaction) -> tuple[int, str]:
-            known = self._ends.get(name, 0)
-            return account.told_end(known if known <= account.seq else 0)
+            end_before = self._ends.get(name, 0)
+            return account.told_end(end_before if end_before <= account.seq else 0)
 
         end = self._ledger.read(name, look)
         self._ends[name] = end[0]

@@ -23,6 +23,8 @@ T = TypeVar("T")
 _DEEPEST = 32
 _LARGEST = 2**63
 
+MALFORMED = "The question is not well formed: a value is of the wrong type or size."
+
 MOST_QUESTIONS = 2000
 """How long a plan may be."""
 
@@ -39,8 +41,8 @@ def strict_json(raw: bytes) -> Any:
     {'a': [1, 2.5, 'x']}
     """
     try:
-        found = _DECODER.decode(str(raw, json.detect_encoding(raw)))
-        waiting: list[tuple[Any, int]] = [(found, 0)]
+        parsed = _DECODER.decode(str(raw, json.detect_encoding(raw)))
+        waiting: list[tuple[Any, int]] = [(parsed, 0)]
         while waiting:
             value, depth = waiting.pop()
             if depth > _DEEPEST:
@@ -56,7 +58,7 @@ def strict_json(raw: bytes) -> Any:
             "The body must be JSON: finite numbers of at most 64 bits, valid Unicode without NUL, "
             "no key twice, nested at most 32 deep."
         ) from None
-    return found
+    return parsed
 
 
 def _no_constant(name: str) -> Any:
@@ -64,10 +66,10 @@ def _no_constant(name: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a key comes twice")
-    return found
+    return members
 
 
 def _check(value: Any) -> None:
@@ -93,11 +95,10 @@ def must_be_json(headers: Mapping[str, str]) -> None:
 
 
 def batch_in(raw: bytes) -> list[dict[str, Any]]:
-    """Read the body of a plan: the questions of a batch."""
-    found = strict_json(raw)
-    if not isinstance(found, dict) or set(found) != {"questions"}:
+    batch = strict_json(raw)
+    if not isinstance(batch, dict) or set(batch) != {"questions"}:
         raise InvalidInput('the body: it should be an object with the one key "questions".')
-    questions = found["questions"]
+    questions = batch["questions"]
     if not isinstance(questions, list) or not all(isinstance(one, dict) for one in questions):
         raise InvalidInput("questions: Input should be a list of objects, each a question.")
     if len(questions) > MOST_QUESTIONS:
@@ -108,20 +109,20 @@ def batch_in(raw: bytes) -> list[dict[str, Any]]:
 def question_in(headers: Mapping[str, str], raw: bytes) -> dict[str, Any]:
     """Read the body of an ask: an object, said to be JSON."""
     must_be_json(headers)
-    found = strict_json(raw)
-    if not isinstance(found, dict):
+    question = strict_json(raw)
+    if not isinstance(question, dict):
         raise InvalidInput("the body: Input should be a valid dictionary.")
-    return found
+    return question
 
 
 async def read_body(request: Request, most: int) -> bytes:
     """Read a body of at most so many bytes."""
-    found = bytearray()
+    body = bytearray()
     async for piece in request.stream():
-        found += piece
-        if len(found) > most:
+        body += piece
+        if len(body) > most:
             raise HTTPException(413, f"The body is larger than {most} bytes.")
-    return bytes(found)
+    return bytes(body)
 
 
 def question_from(written: Mapping[str, Any] | Question) -> Question:
@@ -154,18 +155,14 @@ def well_formed(act: Callable[[], T]) -> T:
         raise
     except Exception:  # noqa: BLE001 - no record is within reach here: nothing is hidden
         pass
-    raise InvalidInput("The question is not well formed: a value is of the wrong type or size.")
+    raise InvalidInput(MALFORMED)
 
 
 def policy_from(written: Mapping[str, Any] | None) -> Policy:
-    def read() -> Policy:
-        return Policy() if written is None else Policy.from_json(written)
-
-    return well_formed(read)
+    return Policy() if written is None else well_formed(lambda: Policy.from_json(written))
 
 
 def card_from(written: Mapping[str, Any] | str) -> Card:
-    def read() -> Card:
-        return Card.parse(written) if isinstance(written, str) else Card.from_json(written)
-
-    return well_formed(read)
+    if isinstance(written, str):
+        return well_formed(lambda: Card.parse(written))
+    return well_formed(lambda: Card.from_json(written))

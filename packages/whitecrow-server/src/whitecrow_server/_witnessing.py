@@ -34,13 +34,11 @@ _UNKNOWN = "No such ledger has told anything here."
 
 @dataclass(frozen=True)
 class Witnessing:
-    """Keeps statements of other ledgers."""
-
     _store: Store
 
     def read(self, who: Person, ledger: str) -> dict[str, Any]:
         """The statements that say how far each account of a ledger is known to be."""
-        _allowed(who)
+        need(who, "custodian", "auditor")
         with self._store.transaction(write=False) as connection:
             if _NAME.fullmatch(ledger) is None or _owned(connection, who, ledger) is None:
                 raise NotKnown(_UNKNOWN)
@@ -49,42 +47,34 @@ class Witnessing:
     def keep(self, who: Person, ledger: str, public: str, written: str) -> dict[str, Any]:
         """Keep a statement, if it is signed, extends the newest one, and nothing in it goes back.
 
-        Raises
-        ------
-        Taken
-            If it goes back, or extends another one; the whole statement is refused.
-        NotKnown
-            If it extends something and the ledger has told nothing here: what it had told is lost.
+        One that extends something is refused if its ledger has told nothing here: what it had told
+        is lost.
         """
-        _allowed(who)
-        said = _statement(ledger, public, written)
+        need(who, "custodian", "auditor")
+        statement = _statement(ledger, public, written)
         with self._store.transaction(counted=False) as connection:
-            known = _owned(connection, who, ledger, lock=True)
-            if known is None and said.extends:
+            owned = _owned(connection, who, ledger, lock=True)
+            if owned is None and statement.extends:
                 raise NotKnown(_UNKNOWN)
-            if known is None:
+            if owned is None:
                 _welcome(connection, who, ledger, public)
-            elif known.public != public:
+            elif owned.public != public:
                 raise Forbidden("This ledger signs with another key here.")
             held = Evidence.of(map(Statement.from_text, _kept(connection, ledger)))
             # An older version's ledger tells no numbers, until it has told the first one.
-            if not held.takes(said) and (said.number or held.number):
+            if not held.takes(statement) and (statement.number or held.number):
                 raise Taken(_BACK)
-            _move(connection, said)
+            _move(connection, statement)
             return {"statements": _kept(connection, ledger)}
-
-
-def _allowed(who: Person) -> None:
-    need(who, "custodian", "auditor")
 
 
 def _statement(ledger: str, public: str, written: str) -> Statement:
     """Read a statement that somebody else wrote; whatever is wrong with it is their business."""
     try:
-        said = Statement.from_text(written)
+        statement = Statement.from_text(written)
     except LedgerCorrupt:
         raise InvalidInput("The body holds no statement of a ledger.") from None
-    for name, mark in said.accounts.items():
+    for name, mark in statement.accounts.items():
         if not (
             _ACCOUNT.fullmatch(name)
             and 0 <= mark.era <= _LARGEST
@@ -94,12 +84,12 @@ def _statement(ledger: str, public: str, written: str) -> Statement:
             raise InvalidInput("A mark has a name, two numbers and a hash, or none.")
     if _NAME.fullmatch(ledger) is None or _KEY.fullmatch(public) is None:
         raise InvalidInput("A ledger has a name of 32 hexadecimal digits, and a public key of 64.")
-    chained = 0 <= said.number <= _LARGEST and (not said.extends or _KEY.fullmatch(said.extends))
-    if not chained:
+    number, extends = statement.number, statement.extends
+    if not (0 <= number <= _LARGEST and (not extends or _KEY.fullmatch(extends))):
         raise InvalidInput("A statement has a number, and the fingerprint of the one it extends.")
-    if said.ledger != ledger or not said.is_signed_by(public):
+    if statement.ledger != ledger or not statement.is_signed_by(public):
         raise InvalidInput("The statement is not signed by that key, or is another ledger's.")
-    return said
+    return statement
 
 
 def _owned(
@@ -122,25 +112,27 @@ def _welcome(connection: Connection, who: Person, ledger: str, public: str) -> N
     connection.execute(insert(witnessed).values(row))
 
 
-def _move(connection: Connection, said: Statement) -> None:
+def _move(connection: Connection, statement: Statement) -> None:
     """Move marks forward, all of them or none."""
-    own = witnessed_marks.c.ledger == said.ledger
-    known = {
+    own = witnessed_marks.c.ledger == statement.ledger
+    marks = {
         row.account: Mark(row.era, row.seq, row.head)
         for row in connection.execute(select(witnessed_marks).where(own))
     }
-    if len(known.keys() | said.accounts.keys()) > _ACCOUNTS:
+    if len(marks.keys() | statement.accounts.keys()) > _ACCOUNTS:
         raise Forbidden(f"A ledger has at most {_ACCOUNTS} accounts here.")
-    written = said.to_text()
-    key = hashlib.sha256(written.encode()).hexdigest()
+    text = statement.to_text()
+    key = hashlib.sha256(text.encode()).hexdigest()
     there = select(statements.c.hash).where(statements.c.hash == key)
     if connection.execute(there).first() is None:
-        connection.execute(insert(statements).values(hash=key, ledger=said.ledger, written=written))
-    for name, mark in sorted(said.accounts.items()):
-        before = known.get(name)
+        connection.execute(
+            insert(statements).values(hash=key, ledger=statement.ledger, written=text)
+        )
+    for name, mark in sorted(statement.accounts.items()):
+        before = marks.get(name)
         values: dict[str, Any] = {**vars(mark), "statement": key}
         if before is None:
-            row = {"ledger": said.ledger, "account": name, **values}
+            row = {"ledger": statement.ledger, "account": name, **values}
             connection.execute(insert(witnessed_marks).values(row))
         elif (mark.era, mark.seq) < (before.era, before.seq) or (
             (mark.era, mark.seq) == (before.era, before.seq) and mark.head != before.head
@@ -150,7 +142,7 @@ def _move(connection: Connection, said: Statement) -> None:
             which = own & (witnessed_marks.c.account == name)
             connection.execute(update(witnessed_marks).where(which).values(values))
     used = select(witnessed_marks.c.statement).where(own)
-    old = (statements.c.ledger == said.ledger) & statements.c.hash.not_in(used)
+    old = (statements.c.ledger == statement.ledger) & statements.c.hash.not_in(used)
     # The newest one stays even if no account rests on it: the next one extends it.
     connection.execute(statements.delete().where(old & (statements.c.hash != key)))
 

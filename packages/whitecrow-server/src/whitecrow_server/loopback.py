@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import shutil
@@ -21,8 +22,8 @@ from whitecrow.data import Card
 from whitecrow.errors import NotReady
 from whitecrow.question import Question
 from whitecrow_server import Service, Settings, create_app
+from whitecrow_server._listening import GuardedProtocol
 from whitecrow_server._logs import configure
-from whitecrow_server._protocol import GuardedProtocol
 
 _CHANGING = {"content-length", "date", "etag", "x-request-id"}
 """Headers that no two replies share, whatever the data."""
@@ -37,15 +38,21 @@ class Running:
         databases: Mapping[str, Sequence[int]],
         adds: Callable[[FastAPI], None] | None = None,
     ) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="whitecrow-audit-"))
-        before = structlog.get_config() if structlog.is_configured() else None
+        ends = contextlib.ExitStack()
+        weakref.finalize(self, ends.close)
+        if structlog.is_configured():
+            ends.callback(structlog.configure, **structlog.get_config())
+        ends.callback(structlog.reset_defaults)
         configure(level="critical")
+        folder = Path(tempfile.mkdtemp(prefix="whitecrow-audit-"))
+        ends.callback(shutil.rmtree, folder, ignore_errors=True)
         settings = Settings(
             database=f"sqlite:///{folder / 'service.db'}", data=str(folder), rate=0, patience=600.0
         )
         app = create_app(settings)
         if adds is not None:
             adds(app)
+        ends.callback(app.state.service.close)
         self._token = _settled(app.state.service, folder, card, databases)
         config = uvicorn.Config(
             app, host="127.0.0.1", port=0, log_config=None, lifespan="off", http=GuardedProtocol
@@ -53,8 +60,8 @@ class Running:
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
-        opened: list[http.client.HTTPConnection] = []
-        weakref.finalize(self, _stopped, server, thread, app.state.service, folder, before, opened)
+        ends.callback(thread.join, timeout=20)
+        ends.callback(setattr, server, "should_exit", True)
         until = time.monotonic() + 60
         while not server.started:
             if time.monotonic() > until:
@@ -62,7 +69,7 @@ class Running:
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=660)
-        opened.append(self._connection)
+        ends.callback(self._connection.close)
         self._first: Any = None
 
     def ask(self, name: str, question: Question) -> tuple[Any, bool]:
@@ -71,18 +78,18 @@ class Running:
         body = json.dumps({"kind": question.kind, **question.to_json()})
         self._connection.request("POST", f"/v1/datasets/{name}/ask", body, headers)
         reply = self._connection.getresponse()
-        said = json.loads(reply.read())
+        release = json.loads(reply.read())
         if reply.status != 200:
             raise NotReady(f"The service to be audited answered {reply.status}.")
         named = sorted((key.lower(), value) for key, value in reply.getheaders())
         shown = (
             [pair for pair in named if pair[0] not in _CHANGING],
-            sorted(said),
-            *(said[key] for key in ("guarantee", "error", "warning", "charged")),
+            sorted(release),
+            *(release[key] for key in ("guarantee", "error", "warning", "charged")),
         )
         if self._first is None:
             self._first = shown
-        return said["answer"], shown == self._first
+        return release["answer"], shown == self._first
 
 
 def _settled(
@@ -105,22 +112,3 @@ def _settled(
     token, _ = service.members.issue(custodian, "ana", label="audit")
     service.start()
     return token
-
-
-def _stopped(
-    server: Any,
-    thread: threading.Thread,
-    service: Service,
-    folder: Path,
-    logs: Mapping[str, Any] | None,
-    opened: Sequence[http.client.HTTPConnection],
-) -> None:
-    for connection in opened:
-        connection.close()
-    server.should_exit = True
-    thread.join(timeout=20)
-    service.close()
-    shutil.rmtree(folder, ignore_errors=True)
-    structlog.reset_defaults()
-    if logs is not None:
-        structlog.configure(**logs)

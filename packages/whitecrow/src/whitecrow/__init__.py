@@ -11,152 +11,98 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.3.0"
 
-if TYPE_CHECKING:
-    from whitecrow.anomaly import (
-        AnomalyModel,
-        ContextualAnomaly,
-        CountingModel,
-        DistanceAnomaly,
-        KernelAnomaly,
-        KthNeighbourAnomaly,
-        SimilarityAnomaly,
-        register_model,
-    )
-    from whitecrow.client import Client
-    from whitecrow.count import Count
-    from whitecrow.curator import Curator, Policy
-    from whitecrow.curator.undescribed import learn
-    from whitecrow.data import Card, Column, SqlQuery, read
-    from whitecrow.detector import Detector
-    from whitecrow.errors import (
-        BudgetExhausted,
-        DataChanged,
-        InvalidInput,
-        LedgerCorrupt,
-        PolicyViolation,
-        Unavailable,
-        WhitecrowError,
-    )
-    from whitecrow.explain import Explain
-    from whitecrow.histogram.table import TableProfile
-    from whitecrow.identify import Identify
-    from whitecrow.learning import Learn
-    from whitecrow.lookahead import Lookahead
-    from whitecrow.monitor import Monitor
-    from whitecrow.privacy import (
-        ConditionalPrivacy,
-        DifferentialPrivacy,
-        SensitivePrivacy,
-        ZeroConcentrated,
-    )
-    from whitecrow.profile import Profile
-    from whitecrow.publish import Publish
-    from whitecrow.question import Description, Release
-    from whitecrow.screen import Screen
-    from whitecrow.screening import Screening
-    from whitecrow.subspaces import Subspaces
-    from whitecrow.tune import Tune
+if TYPE_CHECKING:  # for those who read types: the same names
+    from whitecrow.anomaly import AnomalyModel as AnomalyModel
+    from whitecrow.anomaly import ContextualAnomaly as ContextualAnomaly
+    from whitecrow.anomaly import CountingModel as CountingModel
+    from whitecrow.anomaly import DistanceAnomaly as DistanceAnomaly
+    from whitecrow.anomaly import KernelAnomaly as KernelAnomaly
+    from whitecrow.anomaly import KthNeighbourAnomaly as KthNeighbourAnomaly
+    from whitecrow.anomaly import SimilarityAnomaly as SimilarityAnomaly
+    from whitecrow.anomaly import register_model as register_model
+    from whitecrow.client import Client as Client
+    from whitecrow.count import Count as Count
+    from whitecrow.curator import Curator as Curator
+    from whitecrow.curator import Policy as Policy
+    from whitecrow.curator.undescribed import learn as learn
+    from whitecrow.data import Card as Card
+    from whitecrow.data import Column as Column
+    from whitecrow.data import SqlQuery as SqlQuery
+    from whitecrow.data import read as read
+    from whitecrow.detector import Detector as Detector
+    from whitecrow.errors import BudgetExhausted as BudgetExhausted
+    from whitecrow.errors import DataChanged as DataChanged
+    from whitecrow.errors import InvalidInput as InvalidInput
+    from whitecrow.errors import LedgerCorrupt as LedgerCorrupt
+    from whitecrow.errors import PolicyViolation as PolicyViolation
+    from whitecrow.errors import Unavailable as Unavailable
+    from whitecrow.errors import WhitecrowError as WhitecrowError
+    from whitecrow.explain import Explain as Explain
+    from whitecrow.histogram.table import TableProfile as TableProfile
+    from whitecrow.identify import Identify as Identify
+    from whitecrow.learning import Learn as Learn
+    from whitecrow.lookahead import Lookahead as Lookahead
+    from whitecrow.monitor import Monitor as Monitor
+    from whitecrow.privacy import ConditionalPrivacy as ConditionalPrivacy
+    from whitecrow.privacy import DifferentialPrivacy as DifferentialPrivacy
+    from whitecrow.privacy import SensitivePrivacy as SensitivePrivacy
+    from whitecrow.privacy import ZeroConcentrated as ZeroConcentrated
+    from whitecrow.profile import Profile as Profile
+    from whitecrow.publish import Publish as Publish
+    from whitecrow.question import Description as Description
+    from whitecrow.question import Release as Release
+    from whitecrow.screen import Screen as Screen
+    from whitecrow.screening import Screening as Screening
+    from whitecrow.subspaces import Subspaces as Subspaces
+    from whitecrow.tune import Tune as Tune
 
 _WHERE = {
-    # five lines, no card
-    "learn": "whitecrow.curator.undescribed",
-    # the curator and what comes back
-    "Curator": "whitecrow.curator",
-    "Client": "whitecrow.client",
-    "Policy": "whitecrow.curator",
-    "Description": "whitecrow.question",
-    "Release": "whitecrow.question",
-    # what an anomaly is, and the questions
-    "AnomalyModel": "whitecrow.anomaly",
-    "CountingModel": "whitecrow.anomaly",
-    "DistanceAnomaly": "whitecrow.anomaly",
-    "KernelAnomaly": "whitecrow.anomaly",
-    "KthNeighbourAnomaly": "whitecrow.anomaly",
-    "ContextualAnomaly": "whitecrow.anomaly",
-    "SimilarityAnomaly": "whitecrow.anomaly",
-    "register_model": "whitecrow.anomaly",
-    "Identify": "whitecrow.identify",
-    "Screen": "whitecrow.screen",
-    "Screening": "whitecrow.screening",
-    "Lookahead": "whitecrow.lookahead",
-    "Count": "whitecrow.count",
-    "Subspaces": "whitecrow.subspaces",
-    "Tune": "whitecrow.tune",
-    "Explain": "whitecrow.explain",
-    "Publish": "whitecrow.publish",
-    "Profile": "whitecrow.profile",
-    "TableProfile": "whitecrow.histogram.table",
-    "Learn": "whitecrow.learning",
-    "Monitor": "whitecrow.monitor",
-    "Detector": "whitecrow.detector",
-    # guarantees
-    "ConditionalPrivacy": "whitecrow.privacy",
-    "DifferentialPrivacy": "whitecrow.privacy",
-    "SensitivePrivacy": "whitecrow.privacy",
-    "ZeroConcentrated": "whitecrow.privacy",
-    # data
-    "Card": "whitecrow.data",
-    "Column": "whitecrow.data",
-    "SqlQuery": "whitecrow.data",
-    "read": "whitecrow.data",
-    # errors
-    "BudgetExhausted": "whitecrow.errors",
-    "InvalidInput": "whitecrow.errors",
-    "LedgerCorrupt": "whitecrow.errors",
-    "DataChanged": "whitecrow.errors",
-    "PolicyViolation": "whitecrow.errors",
-    "Unavailable": "whitecrow.errors",
-    "WhitecrowError": "whitecrow.errors",
+    name: f"whitecrow.{module}"
+    for module, names in {
+        # five lines, no card
+        "curator.undescribed": ("learn",),
+        # the curator and what comes back
+        "curator": ("Curator", "Policy"),
+        "client": ("Client",),
+        "question": ("Description", "Release"),
+        # what an anomaly is, and the questions
+        "anomaly": (
+            *("AnomalyModel", "ContextualAnomaly", "CountingModel", "DistanceAnomaly"),
+            *("KernelAnomaly", "KthNeighbourAnomaly", "SimilarityAnomaly", "register_model"),
+        ),
+        "identify": ("Identify",),
+        "screen": ("Screen",),
+        "screening": ("Screening",),
+        "lookahead": ("Lookahead",),
+        "count": ("Count",),
+        "subspaces": ("Subspaces",),
+        "tune": ("Tune",),
+        "explain": ("Explain",),
+        "publish": ("Publish",),
+        "profile": ("Profile",),
+        "histogram.table": ("TableProfile",),
+        "learning": ("Learn",),
+        "monitor": ("Monitor",),
+        "detector": ("Detector",),
+        # guarantees
+        "privacy": (
+            *("ConditionalPrivacy", "DifferentialPrivacy", "SensitivePrivacy", "ZeroConcentrated"),
+        ),
+        # data
+        "data": ("Card", "Column", "SqlQuery", "read"),
+        # errors
+        "errors": (
+            *("BudgetExhausted", "DataChanged", "InvalidInput", "LedgerCorrupt"),
+            *("PolicyViolation", "Unavailable", "WhitecrowError"),
+        ),
+    }.items()
+    for name in names
 }
 
 _MODULES = ("attack", "hazmat", "privacy", "sklearn", "testing")
 _MOVED = {"verify": "whitecrow_audit.verify"}
 
-__all__ = [
-    "AnomalyModel",
-    "BudgetExhausted",
-    "Card",
-    "Client",
-    "Column",
-    "ConditionalPrivacy",
-    "ContextualAnomaly",
-    "Count",
-    "CountingModel",
-    "Curator",
-    "DataChanged",
-    "Description",
-    "Detector",
-    "DifferentialPrivacy",
-    "DistanceAnomaly",
-    "Explain",
-    "Identify",
-    "InvalidInput",
-    "KernelAnomaly",
-    "KthNeighbourAnomaly",
-    "Learn",
-    "LedgerCorrupt",
-    "Lookahead",
-    "Monitor",
-    "Policy",
-    "PolicyViolation",
-    "Profile",
-    "Publish",
-    "Release",
-    "Screen",
-    "Screening",
-    "SensitivePrivacy",
-    "SimilarityAnomaly",
-    "SqlQuery",
-    "Subspaces",
-    "TableProfile",
-    "Tune",
-    "Unavailable",
-    "WhitecrowError",
-    "ZeroConcentrated",
-    "learn",
-    "read",
-    "register_model",
-]
+__all__ = sorted(_WHERE)
 
 
 def __getattr__(name: str) -> Any:

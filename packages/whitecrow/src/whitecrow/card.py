@@ -23,9 +23,6 @@ from typing import Any, TypeVar
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.rendering import bound, notebook
 
-__all__ = ["CSV_CHOICES", "Card", "Column", "CsvFormat", "TableChoice"]
-
-
 TYPES = ("number", "integer", "category", "date", "text")
 SOURCES = ("expert", "public data", "priced question", "schema")
 MISSING = ("reject", "fill", "value")
@@ -39,7 +36,7 @@ FORMATS = {
     "category": ("", "kind"),
     "text": ("",),
 }
-"""How texts stand for values; what each reads is said in data/formats.py."""
+"""How texts stand for values; what each reads is said in data/values.py."""
 
 LEAST_SCALE, MOST_SCALE = 1e-100, 1e100
 """Quotients by these are ordinary doubles."""
@@ -144,13 +141,11 @@ class Column:
             object.__setattr__(self, "fill", MISSING_CATEGORY)
 
     def _check_bounds(self, owner: str) -> None:
-        if self.type == "date":
-            for parameter in ("lower", "upper"):
-                object.__setattr__(
-                    self, parameter, _day(owner, parameter, getattr(self, parameter))
-                )
         for parameter in ("lower", "upper"):
             value = getattr(self, parameter)
+            if self.type == "date":
+                value = _day(owner, parameter, value)
+                object.__setattr__(self, parameter, value)
             if value is None:
                 continue
             if self.type not in ("number", "integer", "date"):
@@ -271,22 +266,22 @@ class Column:
 
     def to_json(self) -> dict[str, object]:
         """Return what the card's TOML says of this column, defaults left out."""
-        found: dict[str, object] = {"name": self.name, "type": self.type}
-        for parameter in ("lower", "upper", "resolution", "scale", "fill"):
-            if getattr(self, parameter) is not None:
-                found[parameter] = getattr(self, parameter)
-        for parameter in ("categories", "edges"):
-            if getattr(self, parameter) is not None:
-                found[parameter] = list(getattr(self, parameter))
-        for parameter, default in (
-            ("missing", "reject"),
-            ("outside", "reject"),
-            ("source", "expert"),
-            ("format", ""),
-        ):
-            if getattr(self, parameter) != default:
-                found[parameter] = getattr(self, parameter)
-        return found
+        column: dict[str, object] = {"name": self.name, "type": self.type}
+        for parameter, default in _DEFAULTS.items():
+            value = getattr(self, parameter)
+            if value != default:
+                column[parameter] = list(value) if isinstance(value, tuple) else value
+        return column
+
+
+_DEFAULTS = {
+    **dict.fromkeys(("lower", "upper", "resolution", "scale", "fill", "categories", "edges")),
+    "missing": "reject",
+    "outside": "reject",
+    "source": "expert",
+    "format": "",
+}
+"""What a column says by saying nothing, in the order in which the rest is written."""
 
 
 def _number(owner: str, parameter: str, value: object) -> float:
@@ -299,10 +294,10 @@ def _day(owner: str, parameter: str, value: object) -> int | None:
     """Read a date bound as a day number, so that bounds of dates compare like numbers."""
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
-    found = day_number(value)
-    if found is None:
+    number = day_number(value)
+    if number is None:
         raise invalid(owner, parameter, "a date such as '2024-01-31'", value)
-    return found
+    return number
 
 
 def date_text(days: float) -> str:
@@ -349,10 +344,13 @@ _SIZES = ("size_public", "size", "records_at_most")
 _PUBLIC_EXTRAS = ("name", "sources", *_SIZES)
 _MOST_LINES = 1000
 _LISTED = 5
-_RULES = {"reading": 3}
-_LEFT_OUT = {"left out": "by the columns asked about, 1"}
-_USER_RULES = {"identity": "exact text or whole number, 1", "selection": "by value, 1"}
-"""What the card does not say but decides which records there are; see data/_selection.py."""
+_RULES: dict[str, object] = {"reading": 3}
+_LEFT_OUT: dict[str, object] = {"left out": "by the columns asked about, 1"}
+_USER_RULES: dict[str, object] = {
+    "identity": "exact text or whole number, 1",
+    "selection": "by value, 1",
+}
+"""What the card does not say but decides which records there are; see data/columns.py."""
 
 
 @dataclass(frozen=True)
@@ -391,8 +389,8 @@ class CsvFormat:
 
     def to_json(self) -> dict[str, object]:
         """Return what the card's TOML says."""
-        said = dict(vars(self))
-        return said if self.lines_per_record > 1 else {k: said[k] for k in CSV_CHOICES}
+        form = dict(vars(self))
+        return form if self.lines_per_record > 1 else {k: form[k] for k in CSV_CHOICES}
 
 
 CSV_CHOICES = {
@@ -582,8 +580,8 @@ class Card:
         for column in self.columns:
             if column.name == name:
                 return column
-        known = ", ".join(column.name for column in self.columns)
-        raise InvalidInput(f"The data have no column {name!r}; the card lists {known}.")
+        listed = ", ".join(self.names)
+        raise InvalidInput(f"The data have no column {name!r}; the card lists {listed}.")
 
     def encode(self, record: Mapping[str, object], *, owner: str) -> list[float]:
         """Return a record as the data hold it: codes for categories, day numbers for dates."""
@@ -599,10 +597,10 @@ class Card:
     def load(cls, path: str | Path) -> Card:
         """Read a card from a TOML file."""
         try:
-            written = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(f"The card {str(path)!r} cannot be read: {error}.") from None
-        return cls.parse(written, path=str(path))
+        return cls.parse(text, path=str(path))
 
     @classmethod
     def parse(cls, written: str, *, path: str = "the card") -> Card:
@@ -629,21 +627,16 @@ class Card:
             raise InvalidInput(
                 "The card's columns must be [[columns]] tables, one for each column."
             )
-        columns = tuple(_column(item) for item in listed)
-        tables = ("columns", "sources", "csv", "table")
-        rest = {key: value for key, value in data.items() if key not in tables}
-        written = _part(data, "csv", {*CSV_CHOICES, "lines_per_record"})
-        chosen = _part(data, "table", {"name", "version"})
         sources = data.get("sources", {})
         if not isinstance(sources, dict):
             raise invalid("the card", "sources", "a table of texts", sources)
-        return cls(
-            columns=columns,
-            sources=dict(sources),
-            csv=CsvFormat(**written),
-            table=TableChoice(**chosen),
-            **rest,  # type: ignore[arg-type]
-        )
+        parts: dict[str, Any] = {
+            "columns": tuple(_column(item) for item in listed),
+            "sources": dict(sources),
+            "csv": CsvFormat(**_part(data, "csv", {*CSV_CHOICES, "lines_per_record"})),
+            "table": TableChoice(**_part(data, "table", {"name", "version"})),
+        }
+        return cls(**{**data, **parts})
 
     def fingerprint(self) -> str:
         """Return a digest of what the card says of records: two readings of one dataset differ.
@@ -652,44 +645,45 @@ class Card:
         selection makes other records of the same file, and so does whether the size is public; the
         name, the size itself and the sources do not.
         """
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        return self._digested({} if self.size_public else _LEFT_OUT)
+        return self._fingerprints[0]
 
     def values_fingerprint(self) -> str:
         """Return a digest of what the card says of values, whoever is left out.
 
         For what is handed its values one by one, and reads no records.
         """
-        return self._digested({})
+        return self._fingerprints[1]
 
-    def _digested(self, left_out: dict[str, str]) -> str:
-        said = {key: value for key, value in self.to_json().items() if key not in _PUBLIC_EXTRAS}
-        said["rules"] = _RULES | (_USER_RULES if self.unit == "user" else {}) | left_out
-        written = json.dumps(said, sort_keys=True, default=str)
-        return hashlib.sha256(written.encode()).hexdigest()[:32]
+    @cached_property
+    def _fingerprints(self) -> tuple[str, str]:
+        facts = {key: value for key, value in self.to_json().items() if key not in _PUBLIC_EXTRAS}
+        rules = _RULES | (_USER_RULES if self.unit == "user" else {})
+        of_records, of_values = (
+            hashlib.sha256(
+                json.dumps({**facts, "rules": ruled}, sort_keys=True, default=str).encode()
+            )
+            for ruled in (rules if self.size_public else rules | _LEFT_OUT, rules)
+        )
+        return of_records.hexdigest()[:32], of_values.hexdigest()[:32]
 
     def to_json(self) -> dict[str, object]:
         """Return what the card's TOML says."""
-        found: dict[str, object] = {"name": self.name, "unit": self.unit}
+        card: dict[str, object] = {"name": self.name, "unit": self.unit}
         if self.unit == "user":
-            found["user_column"] = self.user_column
-            found["contribution"] = self.contribution
-        found["size_public"] = self.size_public
+            card |= {"user_column": self.user_column, "contribution": self.contribution}
+        card["size_public"] = self.size_public
         if self.size is not None:
-            found["size"] = self.size
+            card["size"] = self.size
         if self.records_at_most is not None:
-            found["records_at_most"] = self.records_at_most
+            card["records_at_most"] = self.records_at_most
         if self.csv != CsvFormat():
-            found["csv"] = self.csv.to_json()
+            card["csv"] = self.csv.to_json()
         if self.table != TableChoice():
-            found["table"] = self.table.to_json()
+            card["table"] = self.table.to_json()
         if self.sources:
-            found["sources"] = dict(self.sources)
-        found["columns"] = [column.to_json() for column in self.columns]
-        return found
+            card["sources"] = dict(self.sources)
+        card["columns"] = [column.to_json() for column in self.columns]
+        return card
 
 
 def _coordinate(value: Any, column: Column, where: str) -> float:
@@ -745,11 +739,11 @@ def _column(item: Mapping[str, object]) -> Column:
 
 
 def _part(data: Mapping[str, object], key: str, known: set[str]) -> dict[str, Any]:
-    written = data.get(key, {})
-    if not isinstance(written, dict):
-        raise invalid("the card", key, "a table", written)
-    _only(written, known, f"the card's [{key}]")
-    return written
+    part = data.get(key, {})
+    if not isinstance(part, dict):
+        raise invalid("the card", key, "a table", part)
+    _only(part, known, f"the card's [{key}]")
+    return part
 
 
 def _only(data: Mapping[str, object], known: set[str], owner: str) -> None:

@@ -24,13 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from whitecrow import asks, errors
 from whitecrow.card import Card
-from whitecrow.errors import (
-    InvalidInput,
-    NotReady,
-    NotSignedIn,
-    Unreachable,
-    WhitecrowError,
-)
+from whitecrow.errors import InvalidInput, NotReady, NotSignedIn, Unreachable, WhitecrowError
 from whitecrow.plan import Plan
 from whitecrow.privacy import Exactly, Guarantee, guarantee
 from whitecrow.question import Description, Progress, Question, Release
@@ -39,8 +33,6 @@ from whitecrow.terms import Policy, Remaining
 if TYPE_CHECKING:
     from whitecrow.curator.models import ModelAdvice
     from whitecrow.histogram.table import TableProfile
-
-__all__ = ["Client", "device_token"]
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _LONGEST_WAIT = 30.0
@@ -146,10 +138,10 @@ class Client:
     @property
     def card(self) -> Card:
         """The dataset's public facts."""
-        found = self._about()["card"]
-        if found is None:
+        card = self._about()["card"]
+        if card is None:
             raise NotReady("The dataset has no card yet: it is being loaded.")
-        return Card.from_json(found)
+        return Card.from_json(card)
 
     @property
     def policy(self) -> Policy:
@@ -163,8 +155,8 @@ class Client:
 
     def deadline(self, question: Question) -> float | None:
         """At multiples of how many seconds the reply to a question leaves; None: at once."""
-        found: float | None = self._post("price", _written(question)).get("deadline")
-        return found
+        seconds: float | None = self._post("price", _written(question)).get("deadline")
+        return seconds
 
     # Before asking
 
@@ -175,15 +167,15 @@ class Client:
     def describe(self, question: Question, **public: Any) -> Description:
         """Say what a question will cost and how accurate it will be, from public facts."""
         given = {name: value for name, value in public.items() if value is not None}
-        found = self._post("price", {**_written(question), "public": given})
-        told = {name: found[name] for name in ("figures", "error", "warning") if name in found}
-        price = guarantee(found["price"])
-        return Description(found["words"], price, **told, labels=question.figures)
+        reply = self._post("price", {**_written(question), "public": given})
+        told = {name: reply[name] for name in ("figures", "error", "warning") if name in reply}
+        price = guarantee(reply["price"])
+        return Description(reply["words"], price, **told, labels=question.figures)
 
     def plan(self, questions: Sequence[Question]) -> Plan:
         """Say what a batch would cost together (spatial accounting), before asking."""
-        written = {"questions": [_written(one) for one in questions]}
-        return Plan.from_json(self._post("plan", written))
+        batch = {"questions": [_written(one) for one in questions]}
+        return Plan.from_json(self._post("plan", batch))
 
     def advise(
         self, contamination: Exactly, *, columns: Sequence[str] | None = None, **how: Any
@@ -222,9 +214,9 @@ class Client:
 
         ``draft`` is a profile, or its draft as JSON or TOML; see :meth:`whitecrow.Curator.accept`.
         """
-        written = draft if isinstance(draft, Mapping | str) else draft.draft()
-        found = self._post("drafts", {"draft": written, "reason": reason})
-        return Card.from_json(found["card"])
+        content = draft if isinstance(draft, Mapping | str) else draft.draft()
+        reply = self._post("drafts", {"draft": content, "reason": reason})
+        return Card.from_json(reply["card"])
 
     # Asking
 
@@ -244,15 +236,15 @@ class Client:
 
     def remaining(self) -> Remaining:
         """What is left for one more question, by notion: the tighter of both caps."""
-        found = self._about()
-        left = {notion: Fraction(amount) for notion, amount in found["remaining"].items()}
+        about = self._about()
+        left = {notion: Fraction(amount) for notion, amount in about["remaining"].items()}
         delta = left.pop("delta", Fraction(0))
-        return Remaining(left, delta, tuple(found["unbounded"]))
+        return Remaining(left, delta, tuple(about["unbounded"]))
 
     def history(self) -> list[dict[str, Any]]:
         """This analyst's own questions and what became of them."""
-        found = self._connection.call("GET", f"{self._path()}/ledger")
-        return list(found.get("questions", []))
+        reply = self._connection.call("GET", f"{self._path()}/ledger")
+        return list(reply.get("questions", []))
 
     def timeline(self) -> dict[str, Any]:
         """Revisions, publications, alarms and the budget over time, as far as one may know."""
@@ -263,8 +255,8 @@ class Client:
 
         See :meth:`whitecrow.Curator.open` for ``growth``.
         """
-        said = {"reason": reason} if growth is None else {"reason": reason, "growth": growth}
-        return int(self._post("revisions", said)["revision"])
+        body = {"reason": reason} if growth is None else {"reason": reason, "growth": growth}
+        return int(self._post("revisions", body)["revision"])
 
     def _path(self) -> str:
         return f"/v1/datasets/{urllib.parse.quote(self.name, safe='')}"
@@ -302,10 +294,10 @@ def device_token(
         tell(f"Open {begun['url']} and type the code {begun['code']}.")
         while time.monotonic() < until:
             sleep(interval)
-            said = connection.call("POST", f"/v1/sign-in/device/{begun['device']}")
-            if said["state"] == "done":
-                return str(said["token"])
-            interval += 5.0 if said["state"] == "slow" else 0.0
+            reply = connection.call("POST", f"/v1/sign-in/device/{begun['device']}")
+            if reply["state"] == "done":
+                return str(reply["token"])
+            interval += 5.0 if reply["state"] == "slow" else 0.0
     finally:
         connection.close()
     raise NotSignedIn("Nobody approved the sign-in in time; begin again.")
@@ -315,24 +307,19 @@ class _Connection:
     """One kept-alive connection a thread, with retries."""
 
     def __init__(
-        self,
-        url: str,
-        token: str,
-        timeout: float,
-        patience: float,
-        context: ssl.SSLContext | None,
+        self, url: str, token: str, timeout: float, patience: float, context: ssl.SSLContext | None
     ) -> None:
-        found = urllib.parse.urlsplit(url)
-        if found.scheme not in ("http", "https") or not found.hostname:
+        address = urllib.parse.urlsplit(url)
+        if address.scheme not in ("http", "https") or not address.hostname:
             raise errors.invalid("Client", "url", "an address such as https://host", url)
-        if found.scheme == "http" and found.hostname not in _LOOPBACK:
+        if address.scheme == "http" and address.hostname not in _LOOPBACK:
             raise InvalidInput(
-                f"The token would travel to {found.hostname} in the open; use https."
+                f"The token would travel to {address.hostname} in the open; use https."
             )
         if not isinstance(token, str) or not token.isascii() or not token.isprintable():
             raise InvalidInput("The token is not one of whitecrow's; it begins with wc_.")
         self.url = url.rstrip("/")
-        self._where = found
+        self._where = address
         self._timeout, self._patience = timeout, patience
         self._context = context
         self._headers = {"Content-Type": "application/json"}
@@ -343,13 +330,13 @@ class _Connection:
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a request until it is answered; every one the client sends may be repeated."""
-        written = None if body is None else json.dumps(body, allow_nan=False).encode()
+        content = None if body is None else json.dumps(body, allow_nan=False).encode()
         until = time.monotonic() + self._patience
         first = time.monotonic() + min(_FIRST_WAIT, self._patience)
         for attempt in itertools.count(1):
             pause = _pause(attempt)
             try:
-                status, after, said = self._send(method, path, written)
+                status, after, reply = self._send(method, path, content)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 failure: WhitecrowError = Unreachable(
@@ -362,8 +349,12 @@ class _Connection:
             else:
                 self._reached = True
                 if status < 300:
-                    return said
-                failure, hopeless = _error(said, self.url), status not in _AGAIN
+                    return reply
+                # The error that the library would have raised.
+                failure = errors.from_json(reply) or Unreachable(
+                    f"The service at {self.url} gave an answer that is not whitecrow's."
+                )
+                hopeless = status not in _AGAIN
                 pause = pause if after is None else after
             if hopeless or time.monotonic() + pause > until:
                 raise failure
@@ -383,12 +374,12 @@ class _Connection:
         content = reply.read()
         after = _seconds(reply.headers.get("Retry-After", ""))
         try:
-            said = json.loads(content)
+            report = json.loads(content)
         except ValueError:
-            said = {}
-        if not isinstance(said, dict):
-            said = {}
-        return reply.status, after, said
+            report = {}
+        if not isinstance(report, dict):
+            report = {}
+        return reply.status, after, report
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = str(self._where.hostname), self._where.port
@@ -419,19 +410,13 @@ def _pause(attempt: int) -> float:
     return min(0.1 * float(2 ** min(attempt, 6)), _LONGEST_WAIT) * random.uniform(0.5, 1.0)
 
 
-def _error(said: Mapping[str, Any], url: str) -> WhitecrowError:
-    """Build the error that the library would have raised."""
-    found = errors.from_json(said)
-    return found or Unreachable(f"The service at {url} gave an answer that is not whitecrow's.")
-
-
-def _read(question: Question, found: Mapping[str, Any]) -> Release:
+def _read(question: Question, reply: Mapping[str, Any]) -> Release:
     """Read a release; a dummy's words begin with saying so."""
-    answer, promised = question.reads(found["answer"]), guarantee(found["guarantee"])
-    said = question.says(found["answer"])
-    if found.get("dummy"):
-        said = replace(said, headline=f"DUMMY (made-up records): {said.headline}")
-    return Release(**{**found, "answer": answer, "guarantee": promised, "said": said})
+    answer, promised = question.reads(reply["answer"]), guarantee(reply["guarantee"])
+    words = question.says(reply["answer"])
+    if reply.get("dummy"):
+        words = replace(words, headline=f"DUMMY (made-up records): {words.headline}")
+    return Release(**{**reply, "answer": answer, "guarantee": promised, "said": words})
 
 
 def _written(question: Question) -> dict[str, Any]:

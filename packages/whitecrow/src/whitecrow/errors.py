@@ -42,45 +42,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "AccountConflict",
-    "BrokenPlugin",
-    "BudgetExhausted",
-    "ComputationFailed",
-    "DataChanged",
-    "DatasetClosed",
-    "Forbidden",
-    "InvalidInput",
-    "LedgerBusy",
-    "LedgerCorrupt",
-    "LedgerOutdated",
-    "LedgerUnusable",
-    "MissingExtra",
-    "NeedsLinux",
-    "NoConversion",
-    "NoDevice",
-    "NoTls",
-    "NotAllowed",
-    "NotKnown",
-    "NotReady",
-    "NotSignedIn",
-    "PolicyViolation",
-    "RecordsElsewhere",
-    "Taken",
-    "TooCostly",
-    "TooMany",
-    "Unavailable",
-    "Unreachable",
-    "WhitecrowError",
-    "exit_status",
-    "from_json",
-    "http_status",
-    "invalid",
-    "public_name",
-    "retry_after",
-    "to_json",
-]
-
 _LONGEST = 1000
 
 
@@ -268,10 +229,10 @@ def invalid(owner: str, parameter: str, must: str, got: object, hint: str = "") 
 def _shown(got: object) -> str:
     """Write what was given, however large it is; Python refuses to write the longest numbers."""
     try:
-        written = repr(got)
+        text = repr(got)
     except (ValueError, RecursionError):
         return f"something of type {type(got).__name__} that is too large to show"
-    return written if len(written) <= _LONGEST else f"{written[:_LONGEST]}..."
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 @dataclass(frozen=True)
@@ -339,17 +300,17 @@ def to_json(error: WhitecrowError) -> dict[str, Any]:
     >>> to_json(NoTls("Use https."))
     {'refused': {'type': 'PolicyViolation', 'cause': 'NoTls', 'reason': 'Use https.'}}
     """
-    said: dict[str, Any] = {
+    report: dict[str, Any] = {
         "type": public_name(error),
         "cause": type(error).__name__,
         "reason": str(error),
     }
     if isinstance(error, BudgetExhausted):
-        said |= {"requested": error.requested, "remaining": error.remaining}
-    return {"refused" if _reported(error).refused else "error": said}
+        report |= {"requested": error.requested, "remaining": error.remaining}
+    return {"refused" if _reported(error).refused else "error": report}
 
 
-def from_json(said: Mapping[str, Any]) -> WhitecrowError | None:
+def from_json(report: Mapping[str, Any]) -> WhitecrowError | None:
     """Build the error that a report tells of; None if it is no report.
 
     Examples
@@ -357,12 +318,12 @@ def from_json(said: Mapping[str, Any]) -> WhitecrowError | None:
     >>> from_json(to_json(NoTls("Use https.")))
     NoTls('Use https.')
     """
-    told = said.get("refused", said.get("error"))
+    told = report.get("refused", report.get("error"))
     if not isinstance(told, Mapping):
         return None
-    known = {kind.__name__: kind for kind in _tree(WhitecrowError)}
+    kinds = {kind.__name__: kind for kind in _tree(WhitecrowError)}
     named = (str(told.get(key)) for key in ("cause", "type"))
-    kind = next((known[name] for name in named if name in known), Unavailable)
+    kind = next((kinds[name] for name in named if name in kinds), Unavailable)
     reason = str(told.get("reason", ""))
     if issubclass(kind, BudgetExhausted):
         wanted, left = (str(told.get(key, "")) for key in ("requested", "remaining"))

@@ -152,7 +152,7 @@ def exhaust(
                 total = sum(laws[database].values())
                 if not math.isclose(total, 1.0, rel_tol=1e-9):
                     raise ValueError(f"the law on {database!r} sums to {total}, not to 1")
-        found = loss(laws[x], laws[y], delta)
-        if found > worst or not where:
-            worst, where = max(worst, found), f"{x!r} ~ {y!r}"
+        lost = loss(laws[x], laws[y], delta)
+        if lost > worst or not where:
+            worst, where = max(worst, lost), f"{x!r} ~ {y!r}"
     return Report(len(laws), tried, worst, epsilon, where, note)

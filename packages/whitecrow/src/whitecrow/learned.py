@@ -2,26 +2,110 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import warnings
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from whitecrow._estimator import PrivateEstimator, check_is_fitted, validate_data
+from whitecrow.curator import Curator
 from whitecrow.data import Card, Column
+from whitecrow.data.fingerprints import RowMark
 from whitecrow.data.sources import table_of
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, MissingExtra
 from whitecrow.learning import Learn
 from whitecrow.learning.threshold import allotted, enough_records
+from whitecrow.ledger import Ledger
+from whitecrow.place.balls import BALLS
 from whitecrow.privacy import Exactly
+
+try:
+    from sklearn.base import BaseEstimator, OutlierMixin
+    from sklearn.utils.validation import check_is_fitted as check_is_fitted
+    from sklearn.utils.validation import validate_data
+except ModuleNotFoundError:
+    raise MissingExtra(
+        "scikit-learn is not installed: pip install 'whitecrow[detectors]'."
+    ) from None
 
 _REFERENCES = 10_000
 _CHECKED = 300
 
 
+@lru_cache(maxsize=1)
+def _common_ledger() -> Ledger:
+    """One account in memory for each set of records that is fitted without a ledger.
+
+    It is found by the records themselves, so that fitting again does not open a new budget.
+    """
+    return Ledger("sqlite://", geometry=BALLS)
+
+
+class PrivateEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+    """An estimator whose records go to a curator, under an account that all its fits share."""
+
+    # Set by the subclasses' constructors, as scikit-learn wants it.
+    ledger: object
+    account: str | None
+
+    def _opened(
+        self,
+        table: Any,
+        *,
+        budget: object,
+        analyst: str = "owner",
+        card: Card | None = None,
+        prefix: str = "",
+    ) -> tuple[Curator, bool]:
+        """Return a curator of the records, and whether its account is new and for them alone."""
+        if (self.ledger is None) != (self.account is None):
+            raise InvalidInput(
+                f"{type(self).__name__} takes 'ledger' and 'account' together: where the account "
+                "is kept, and what it is called. All fits with both share one budget."
+            )
+        ledger: Any = _common_ledger() if self.ledger is None else self.ledger
+        if self.account is None:
+            rows = RowMark()
+            for batch in table.to_batches():
+                rows.add(batch)
+            # It tells how many records there are; the name of an account is seen by everybody.
+            name = prefix + hashlib.sha256(rows.text().encode()).hexdigest()[:32]
+        else:
+            name = str(self.account)
+        alone = self.ledger is None and name not in ledger.datasets()
+        curator = Curator.open(
+            table,
+            card=card,
+            name=name,
+            budget=budget,
+            ledger=ledger,
+            analyst=analyst,
+            advance="fitted on other records",
+        )
+        return curator, alone
+
+    def _table(self, X: Any, *, reset: bool) -> Any:
+        """Return records of numbers as a table that has the features' names."""
+        values = self._validated(X, reset=reset)
+        return pa.table(dict(zip(self._names(), values.T, strict=True)))
+
+    def _validated(self, X: Any, *, reset: bool) -> npt.NDArray[np.float64]:
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=reset))
+
+    def _names(self) -> tuple[str, ...]:
+        given = getattr(self, "feature_names_in_", None)
+        if given is not None:
+            return tuple(str(name) for name in given)
+        return tuple(f"x{i}" for i in range(self.n_features_in_))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateDetector(PrivateEstimator):
     """An outlier detector that is released under differential privacy when it is fitted.
 
@@ -78,39 +162,21 @@ class PrivateDetector(PrivateEstimator):
     array([ 1, -1])
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Exactly = "1",
-        delta: Exactly = "1e-6",
-        card: Card | str | Path | None = None,
-        bounds: Any = None,
-        false_alarms: float = 0.05,
-        budget: object = None,
-        ledger: object = None,
-        account: str | None = None,
-        seed: int = 0,
-        verbose: bool = True,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.card = card
-        self.bounds = bounds
-        self.false_alarms = false_alarms
-        self.budget = budget
-        self.ledger = ledger
-        self.account = account
-        self.seed = seed
-        self.verbose = verbose
+    epsilon: Exactly = "1"
+    delta: Exactly = "1e-6"
+    card: Card | str | Path | None = None
+    bounds: Any = None
+    false_alarms: float = 0.05
+    budget: object = None
+    ledger: object = None
+    account: str | None = None
+    seed: int = 0
+    verbose: bool = True
 
     def question(self) -> Learn:
         """Return what ``fit`` asks."""
-        return Learn(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            false_alarms=[self.false_alarms],
-            seed=self.seed,
-        )
+        rates = [self.false_alarms]
+        return Learn(epsilon=self.epsilon, delta=self.delta, false_alarms=rates, seed=self.seed)
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn a detector from private records, once, at the price; ``y`` is ignored."""
@@ -118,12 +184,8 @@ class PrivateDetector(PrivateEstimator):
         question = self.question()
         price = f"{question.epsilon}, {question.delta}"
         card = self._card(self._names())
-        curator, _ = self._opened(
-            records,
-            budget=price if self.budget is None else self.budget,
-            card=card,
-            prefix="learned ",
-        )
+        budget = price if self.budget is None else self.budget
+        curator, _ = self._opened(records, budget=budget, card=card, prefix="learned ")
         release = curator.ask(question)
         if self.verbose:
             charged = f"epsilon {question.epsilon}" if release.charged else "nothing: asked before"
@@ -136,9 +198,9 @@ class PrivateDetector(PrivateEstimator):
         elif bought.rough is not None:
             self.threshold_source_, limit = "rough", bought.rough
         else:
-            made_up = self.detector_.scores(self.detector_.sample(_REFERENCES))
+            synthetic = self.detector_.scores(self.detector_.sample(_REFERENCES))
             self.threshold_source_ = "made up"
-            limit = float(np.quantile(made_up, 1.0 - self.false_alarms))
+            limit = float(np.quantile(synthetic, 1.0 - self.false_alarms))
         if not self.threshold_bought_:
             self._warn(question, card)
         self.offset_ = -limit
@@ -163,13 +225,11 @@ class PrivateDetector(PrivateEstimator):
     def score_samples(self, X: Any) -> npt.NDArray[np.float64]:
         """Return how ordinary each record is; lower is stranger."""
         check_is_fitted(self)
-        found: npt.NDArray[np.float64] = -self.detector_.scores(self._records(X, reset=False))
-        return found
+        return np.asarray(-self.detector_.scores(self._records(X, reset=False)))
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Return ``score_samples`` less ``offset_``: below 0 is an outlier."""
-        found: npt.NDArray[np.float64] = self.score_samples(X) - self.offset_
-        return found
+        return np.asarray(self.score_samples(X) - self.offset_)
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return 1 for ordinary records, -1 for outliers."""
@@ -200,7 +260,7 @@ class PrivateDetector(PrivateEstimator):
             return card
         if self.bounds is None:
             return Card("records", tuple(Column(name) for name in names))
-        low, high = (np.broadcast_to(np.asarray(one, float), len(names)) for one in self.bounds)
+        low, high = (np.broadcast_to(np.asarray(end, float), len(names)) for end in self.bounds)
         return Card(
             "records",
             tuple(

@@ -40,9 +40,6 @@ _A_RECORD = 256
 class Limits:
     """Time and memory that no data within the public bounds can use up.
 
-    They come from the card, the question and a public bound on the number of records, never from
-    the records: a limit that some records reach and others do not would tell them apart.
-
     Parameters
     ----------
     seconds : float, default inf

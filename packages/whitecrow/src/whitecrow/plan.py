@@ -95,26 +95,19 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object; rationals as text."""
-        found: dict[str, Any] = {
-            "questions": self.questions,
-            "charged": self.charged,
-            "price": {line: str(amount) for line, amount in self.price.items()},
-            "apart": str(self.apart),
-            "fits": self.fits,
-            "reason": self.reason,
-            "fitting": self.fitting,
-            "more": self.more,
-        }
-        if self.refused:
-            found["refused"] = {str(number): why for number, why in self.refused.items()}
-        return found
+        price = {line: str(amount) for line, amount in self.price.items()}
+        written = {**vars(self), "price": price, "apart": str(self.apart)}
+        written["refused"] = {str(number): why for number, why in self.refused.items()}
+        if not self.refused:
+            del written["refused"]
+        return written
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
         price = {line: Fraction(amount) for line, amount in data["price"].items()}
         refused = {int(number): why for number, why in data.get("refused", {}).items()}
-        said = {**data, "price": price, "apart": Fraction(data["apart"]), "refused": refused}
-        return cls(**said)
+        apart = Fraction(data["apart"])
+        return cls(**{**data, "price": price, "apart": apart, "refused": refused})
 
 
 def _decimals(amount: Fraction) -> str:

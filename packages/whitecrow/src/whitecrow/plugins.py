@@ -45,22 +45,23 @@ def offered(group: str, own: Collection[str] = ()) -> dict[str, EntryPoint]:
 
 def load(group: str, name: str, kind: type[T]) -> T:
     """Import what exactly one installed package offers under a name, and check what it is."""
-    found = list(entry_points(group=group, name=name))
-    if len(found) != 1:
+    offers = list(entry_points(group=group, name=name))
+    if len(offers) != 1:
         raise BrokenPlugin(
-            f"{len(found)} installed packages offer {name!r} in the entry-point group {group!r}, "
+            f"{len(offers)} installed packages offer {name!r} in the entry-point group {group!r}, "
             "and exactly one must."
         )
+    offer = offers[0]
     try:
-        loaded = found[0].load()
+        loaded = offer.load()
     except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything
         raise BrokenPlugin(
-            f"{found[0].value!r}, which an installed package offers as {name!r} in the entry-point "
+            f"{offer.value!r}, which an installed package offers as {name!r} in the entry-point "
             f"group {group!r}, cannot be imported: {type(error).__name__}: {error}"
         ) from None
     if not isinstance(loaded, kind):
         raise BrokenPlugin(
-            f"{found[0].value!r}, which an installed package offers as {name!r} in the entry-point "
+            f"{offer.value!r}, which an installed package offers as {name!r} in the entry-point "
             f"group {group!r}, is no {kind.__name__}."
         )
     return loaded

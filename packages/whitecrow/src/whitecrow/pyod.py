@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.card import Card
 from whitecrow.errors import MissingExtra, invalid
+from whitecrow.learned import PrivateDetector as Learned
+from whitecrow.privacy import Exactly
 
 try:
     from pyod.models.base import BaseDetector
 except ModuleNotFoundError:
     raise MissingExtra("PyOD is not installed: pip install 'whitecrow[detectors]'.") from None
 
-from whitecrow.learned import PrivateDetector as Learned
-
-if TYPE_CHECKING:
-    from whitecrow.card import Card
-    from whitecrow.privacy import Exactly
-
 __all__ = ["PrivateDetector"]
 
-_RATE = "contamination"
 
-
+@dataclass(eq=False, repr=False)
 class PrivateDetector(BaseDetector):  # type: ignore[misc]
     """PyOD's interface to :class:`whitecrow.sklearn.PrivateDetector`.
 
@@ -61,35 +58,26 @@ class PrivateDetector(BaseDetector):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        contamination: float = 0.1,
-        *,
-        epsilon: Exactly = "1",
-        delta: Exactly = "1e-6",
-        card: Card | str | Path | None = None,
-        bounds: Any = None,
-        budget: object = None,
-        ledger: object = None,
-        account: str | None = None,
-        seed: int = 0,
-        verbose: bool = True,
-    ) -> None:
-        super().__init__(contamination=contamination)
-        self.epsilon = epsilon
-        self.delta = delta
-        self.card = card
-        self.bounds = bounds
-        self.budget = budget
-        self.ledger = ledger
-        self.account = account
-        self.seed = seed
-        self.verbose = verbose
+    contamination: float = 0.1
+    _: KW_ONLY
+    epsilon: Exactly = "1"
+    delta: Exactly = "1e-6"
+    card: Card | str | Path | None = None
+    bounds: Any = None
+    budget: object = None
+    ledger: object = None
+    account: str | None = None
+    seed: int = 0
+    verbose: bool = True
+
+    def __post_init__(self) -> None:
+        super().__init__(contamination=self.contamination)
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn a detector at its price, and score the training records."""
-        given = {name: value for name, value in self.get_params().items() if name != _RATE}
-        self.learned_ = Learned(**given, false_alarms=self.contamination).fit(X)
+        parameters = self.get_params()
+        parameters["false_alarms"] = parameters.pop("contamination")
+        self.learned_ = Learned(**parameters).fit(X)
         self.detector_ = self.learned_.detector_
         self.threshold_bought_ = self.learned_.threshold_bought_
         self.decision_scores_ = self.decision_function(X)
@@ -100,8 +88,7 @@ class PrivateDetector(BaseDetector):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Return how strange each record is."""
-        found: npt.NDArray[np.float64] = -self.learned_.score_samples(X)
-        return found
+        return np.asarray(-self.learned_.score_samples(X))
 
     def predict_proba(
         self, X: Any, method: str = "linear", return_confidence: bool = False
@@ -115,13 +102,13 @@ class PrivateDetector(BaseDetector):  # type: ignore[misc]
         return_confidence : bool
             Whether to return how sure the labels are, too.
         """
-        scores, known = self.decision_function(X), self.decision_scores_
+        scores, training = self.decision_function(X), self.decision_scores_
         if method == "linear":
-            strange = (scores - known.min()) / (np.ptp(known) or 1.0)
+            strange = (scores - training.min()) / (np.ptp(training) or 1.0)
         elif method == "unify":
             from scipy.special import erf
 
-            strange = erf((scores - known.mean()) / ((known.std() or 1.0) * 2**0.5))
+            strange = erf((scores - training.mean()) / ((training.std() or 1.0) * 2**0.5))
         else:
             raise invalid("predict_proba", "method", "linear or unify", method)
         strange = strange.clip(0.0, 1.0)

@@ -23,8 +23,16 @@ from whitecrow.card import Card
 from whitecrow.declaration import Declared
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.limits import UNLIMITED, Limits
-from whitecrow.privacy import Facts, Guarantee, ZeroConcentrated, reading, rounded_down, rounded_up
-from whitecrow.rendering.answer import answer_page
+from whitecrow.privacy import (
+    Facts,
+    Guarantee,
+    ZeroConcentrated,
+    of_revision,
+    reading,
+    rounded_down,
+    rounded_up,
+)
+from whitecrow.terms import canonical
 
 if TYPE_CHECKING:
     from whitecrow.data import Records
@@ -155,8 +163,8 @@ class Release:
         return getattr(answer, name)
 
     def __str__(self) -> str:
-        said = self.in_words
-        return "\n".join(part for part in (said.headline, said.detail, self.statement) if part)
+        words = self.in_words
+        return "\n".join(part for part in (words.headline, words.detail, self.statement) if part)
 
     @property
     def in_words(self) -> Said:
@@ -165,28 +173,31 @@ class Release:
         return self.said or Said(f"DUMMY (made-up records): {plain}" if self.dummy else plain)
 
     def _repr_html_(self) -> str:
-        said = self.in_words
-        if said.rows:
-            head, *rows = said.rows
+        words = self.in_words
+        if words.rows:
+            head, *rows = words.rows
             body = look.notebook_table(rows[-_SHOWN:], head)
         else:
-            body = look.paragraphs(said.detail)
-        return look.notebook(said.headline, self.costs, note=self.statement, body=body)
+            body = look.paragraphs(words.detail)
+        return look.notebook(words.headline, self.costs, note=self.statement, body=body)
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write the answer as one HTML page that stands alone, and return its path.
 
         It holds what the release holds: the answer, its price and its promise.
         """
+        kind = str(self.question.get("kind", "question"))
+        asked = [(name, _plain(value)) for name, value in self.question.items() if name != "kind"]
+        body = (
+            look.panel("Answer", answer_parts(self.in_words, self.statement), name="answer")
+            + look.panel("Price", look.table(("What", "Amount"), self.costs), name="price")
+            + look.fold("The question, as it was asked", look.table(("Parameter", "Value"), asked))
+            + how_to_read()
+        )
+        title = f"{kind}: {self.in_words.headline}"
         target = Path(path)
         target.write_text(
-            answer_page(
-                asked=self.question,
-                said=self.in_words,
-                costs=self.costs,
-                statement=self.statement,
-            ),
-            encoding="utf-8",
+            look.page(title, "One answer under a proved promise.", body), encoding="utf-8"
         )
         return target
 
@@ -233,6 +244,45 @@ class Release:
             "warning": self.warning,
             **({"dummy": True} if self.dummy else {}),
         }
+
+
+def answer_parts(said: Said, statement: str) -> str:
+    """An answer with its table or picture, and its promise, as parts of a page."""
+    body = f'<p class="headline">{look.escaped(said.headline)}</p>{look.paragraphs(said.detail)}'
+    listed = look.table(said.rows[0], said.rows[1:]) if said.rows else ""
+    if said.series:
+        caption = "Each point is a released value; the bar shows one standard deviation of noise."
+        body += look.figure(caption, look.series(said.series).svg())
+        listed = look.fold("All values", listed)
+    return body + listed + look.quoted(statement)
+
+
+def how_to_read() -> str:
+    """What the words on a page mean."""
+    words = (
+        (
+            "Answer",
+            "Drawn at random around the truth, so that no single record decides it. The exact "
+            "numbers never leave the curator.",
+        ),
+        (
+            "ε (epsilon)",
+            "The price. One record changes the odds of any conclusion by at most e^ε: 1.29 times "
+            "for ε = 0.25, 2.72 times for ε = 1.",
+        ),
+        ("Promise", "The sentence a data officer can sign. It says who is covered."),
+        ("Left", "What further questions may cost. Prices add up; asking the same again is free."),
+    )
+    return look.fold("How to read this", look.table(("Word", "What it means"), words))
+
+
+def _plain(value: Any) -> str:
+    """A parameter as a page shows it."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_plain(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value))
+    return "" if value is None else str(value)
 
 
 def _amount(price: Guarantee) -> str:
@@ -323,23 +373,25 @@ class Question(Declared):
 
     def made(self) -> None:
         """Write the question down once: it is asked for several times on its way."""
-        said = self.to_json()
-        self.put("_canonical", _spelled({"kind": self.kind, "question": said}))
+        facts = self.to_json()
+        self.put("_canonical", canonical({"kind": self.kind, "question": facts}))
         if self.about:
-            common = {name: list(said[name]) if name in self.about else said[name] for name in said}
-            self.put("_alike", _spelled({"kind": self.kind, "question": common}))
+            common = {
+                name: list(facts[name]) if name in self.about else facts[name] for name in facts
+            }
+            self.put("_alike", canonical({"kind": self.kind, "question": common}))
 
     @property
     def canonical(self) -> str:
         """Kind and parameters as JSON, in its one spelling."""
-        found: str = vars(self)["_canonical"]
-        return found
+        text: str = vars(self)["_canonical"]
+        return text
 
     @property
     def alike(self) -> str:
         """What it has in common with all questions of the same price, statement and figures."""
-        found: str = vars(self).get("_alike", self.canonical)
-        return found
+        text: str = vars(self).get("_alike", self.canonical)
+        return text
 
     @property
     def retired(self) -> str:
@@ -540,18 +592,14 @@ def _phrase(words: str, value: str) -> str:
 
 def coin_warning(question: Question, figures: Mapping[str, JSON]) -> str:
     """Warn of a yes or no that is little better than a coin's, even where the case is clear."""
-    found = next((figures[name] for name in question.coin if figures.get(name) is not None), None)
-    if found is None or found < _COIN:
+    chance = next((figures[name] for name in question.coin if figures.get(name) is not None), None)
+    if chance is None or chance < _COIN:
         return ""
     return (
         f"WARNING: this answer is little better than a coin. Even about a record with nothing "
-        f"near it, it is wrong with probability {_percent(found)}. Ask at a larger epsilon, or "
+        f"near it, it is wrong with probability {100 * chance:.3g} %. Ask at a larger epsilon, or "
         "with a larger beta."
     )
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.3g} %"
 
 
 def _short(value: float) -> str:
@@ -598,12 +646,6 @@ def series_digest(question: Question, card: Card) -> str:
     return hashlib.sha256(f"series {digest(question.paid_as(), card)}".encode()).hexdigest()
 
 
-def _spelled(value: JSON) -> str:
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
-
-
 # What is said of an answer
 
 _MOST_WORDS = 256
@@ -620,24 +662,36 @@ class Words:
 
 
 class Wording:
-    """What is said of answers, worked out once for questions that are alike."""
+    """Prices, and what is said of answers, worked out once for questions that are alike."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], Words] = {}
+        self._prices: dict[tuple[str, int], Guarantee] = {}
+
+    def price(self, question: Question, card: Card, revision: int) -> Guarantee:
+        """Price a question about one revision of the data."""
+        key = question.alike, revision
+        price = self._prices.get(key)
+        if price is None:
+            price = of_revision(question.price(card), revision)
+            if len(self._prices) >= _MOST_WORDS:
+                self._prices.clear()
+            self._prices[key] = price
+        return price
 
     def said(self, question: Question, price: Guarantee, card: Card, revision: int) -> Words:
         """Say it of a question about one revision of the data."""
         key = question.alike, revision
-        found = self._known.get(key)
-        if found is None:
+        words = self._known.get(key)
+        if words is None:
             figures = known_figures(question, card)
             warning = coin_warning(question, figures)
             promise = statement(question, price, card, figures)
-            found = Words(promise, error_words(question, figures), warning)
+            words = Words(promise, error_words(question, figures), warning)
             if len(self._known) >= _MOST_WORDS:
                 self._known.clear()
-            self._known[key] = found
-        return found
+            self._known[key] = words
+        return words
 
 
 def released(

@@ -20,10 +20,7 @@ if TYPE_CHECKING:  # the list of names is wanted where nothing heavy may be load
 
 BUILT_IN: Mapping[str, tuple[str, str]] = {
     "identify": ("whitecrow.identify", "Is this member of the data an anomaly?"),
-    "screen": (
-        "whitecrow.screen",
-        "Would this new record be an anomaly among the data?",
-    ),
+    "screen": ("whitecrow.screen", "Would this new record be an anomaly among the data?"),
     "screening": (
         "whitecrow.screening",
         "Would these new records be anomalies among the data? Any number, at one price",
@@ -32,26 +29,17 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
     "subspaces": ("whitecrow.subspaces", "In which columns do outliers live?"),
     "explain": ("whitecrow.explain", "In which context is this record an outlier?"),
     "publish": ("whitecrow.publish", "A mean, sum or count, kept current period by period"),
-    "lookahead": (
-        "whitecrow.lookahead",
-        "How many records have each combination of values?",
-    ),
+    "lookahead": ("whitecrow.lookahead", "How many records have each combination of values?"),
     "profile": (
         "whitecrow.profile",
         "What is in the columns: bounds, quantiles, common values, how much is missing?",
     ),
-    "learn": (
-        "whitecrow.learning",
-        "A detector that tells how strange a record is",
-    ),
+    "learn": ("whitecrow.learning", "A detector that tells how strange a record is"),
     "monitor": (
         "whitecrow.monitor",
         "A detector kept current as records arrive, and which columns have changed",
     ),
-    "tune": (
-        "whitecrow.tune",
-        "Which radius makes about a given share of the records outliers?",
-    ),
+    "tune": ("whitecrow.tune", "Which radius makes about a given share of the records outliers?"),
 }
 """For each kind the module whose ``TYPE`` answers it, and what it asks, so that help is instant."""
 
@@ -79,13 +67,13 @@ def kinds() -> tuple[str, ...]:
 
 def loaded() -> dict[str, QuestionType[Any, Any, Any]]:
     """Load every question; a plug-in that is broken is left out from then on."""
-    found = {}
+    types = {}
     for kind in kinds():
         try:
-            found[kind] = question_type(kind)
+            types[kind] = question_type(kind)
         except BrokenPlugin as error:
             _broken[kind] = str(error)
-    return found
+    return types
 
 
 def broken() -> dict[str, str]:
@@ -115,8 +103,8 @@ _broken: dict[str, str] = {}
 
 @cache
 def _built_in(kind: str) -> QuestionType[Any, Any, Any]:
-    found: QuestionType[Any, Any, Any] = importlib.import_module(BUILT_IN[kind][0]).TYPE
-    return found
+    built_in: QuestionType[Any, Any, Any] = importlib.import_module(BUILT_IN[kind][0]).TYPE
+    return built_in
 
 
 @cache
@@ -129,32 +117,32 @@ def _installed() -> frozenset[str]:
 def _plugged_in(kind: str) -> QuestionType[Any, Any, Any]:
     from whitecrow.question import QuestionType
 
-    found = plugins.load(plugins.QUESTIONS, kind, QuestionType)
-    if found.question.kind != kind:
+    plugged_in = plugins.load(plugins.QUESTIONS, kind, QuestionType)
+    if plugged_in.question.kind != kind:
         raise BrokenPlugin(
             f"An installed package offers {kind!r} in the entry-point group "
-            f"{plugins.QUESTIONS!r}, and its question calls itself {found.question.kind!r}."
+            f"{plugins.QUESTIONS!r}, and its question calls itself {plugged_in.question.kind!r}."
         )
-    return found
+    return plugged_in
 
 
 def type_of(question: Question) -> QuestionType[Any, Any, Any]:
     """Load the code that answers a question; a stranger's class is refused, whatever it prices."""
     kind = getattr(question, "kind", None)
-    found = question_type(kind) if isinstance(kind, str) else None
-    if found is None or type(question) is not found.question:
+    own = question_type(kind) if isinstance(kind, str) else None
+    if own is None or type(question) is not own.question:
         raise InvalidInput(
             f"A {type(question).__name__} is not a question this curator knows; "
             f"there are {', '.join(sorted(kinds()))}."
         )
-    return found
+    return own
 
 
 def read_question(data: Mapping[str, Any]) -> Question:
     """Build a question from ``{"kind": ..., ...}`` or ``{"kind": ..., "question": {...}}``."""
     if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
         raise InvalidInput('A question is a JSON object with a "kind", such as "identify".')
-    found = question_type(data["kind"])
+    known_type = question_type(data["kind"])
     inner = data.get("question", {key: value for key, value in data.items() if key != "kind"})
-    read: Question = found.question.from_json(inner)
+    read: Question = known_type.question.from_json(inner)
     return read

@@ -14,10 +14,9 @@ from typing import Any
 from whitecrow.errors import WhitecrowError
 from whitecrow.ledger import Entry, Ledger
 from whitecrow.privacy import Guarantee, ZeroConcentrated, guarantee, rounded_down, rounded_up
-from whitecrow.question import Said
+from whitecrow.question import Said, answer_parts, how_to_read
 from whitecrow.questions import read_question
-from whitecrow.rendering import Axis, Dot, Plot, figure, fold, gauge, page, panel, quoted, table
-from whitecrow.rendering.answer import READING, answer_parts
+from whitecrow.rendering import Axis, Dot, Plot, figure, gauge, page, panel, quoted, table
 from whitecrow.terms import COVERS
 
 _SHOWN = 200
@@ -33,7 +32,7 @@ class _Spent:
     analyst: str
     kind: str
     price: Guarantee
-    said: Said | None
+    answer: Said | None
     outcome: str
 
     @property
@@ -80,18 +79,17 @@ def account_page(ledger: Ledger, name: str, entries: Sequence[Entry] | None = No
         *[
             panel(
                 f"{one.kind}, {one.when}",
-                answer_parts(one.said, one.price.statement()),
+                answer_parts(one.answer, one.price.statement()),
                 name=f"entry-{one.seq}",
             )
             for one in asked[-_SHOWN:]
-            if one.said is not None
+            if one.answer is not None
         ],
         panel(
             "Chain",
             f"<p>{len(told)} entries. Newest hash: <code class=hash>{told[-1].hash}</code></p>"
             "<p>Note it elsewhere; <code>whitecrow ledger verify</code> then finds a chain that "
-            "was cut or replaced.</p>"
-            + fold("How to read this", table(("Word", "What it means"), READING)),
+            "was cut or replaced.</p>" + how_to_read(),
             name="chain",
         ),
     ]
@@ -99,24 +97,24 @@ def account_page(ledger: Ledger, name: str, entries: Sequence[Entry] | None = No
 
 
 def _asked(entries: Sequence[Entry]) -> list[_Spent]:
+    outcomes = {"settle": "answered", "fail": "failed", "void": "given back"}
     closing = {entry.closes: entry for entry in entries if entry.closes is not None}
-    return [_spent(one, closing.get(one.seq)) for one in entries if one.kind == "reserve"]
+    asked = []
+    for entry in entries:
+        if entry.kind != "reserve":
+            continue
+        closed = closing.get(entry.seq)
+        outcome = "no answer" if closed is None else outcomes.get(closed.kind, "no answer")
+        question, answer = entry.content["question"], None
+        if closed is not None and closed.kind == "settle":
+            answer = _in_words(question, closed.content.get("answer"))
+        price = guarantee(entry.content["price"])
+        kind = str(question["kind"])
+        asked.append(_Spent(entry.seq, entry.at, entry.analyst, kind, price, answer, outcome))
+    return asked
 
 
-def _spent(entry: Entry, closed: Entry | None) -> _Spent:
-    content = entry.content
-    outcome = {"settle": "answered", "fail": "failed", "void": "given back"}.get(
-        "" if closed is None else closed.kind, "no answer"
-    )
-    said = None
-    if closed is not None and closed.kind == "settle":
-        said = _words(content["question"], closed.content.get("answer"))
-    kind = str(content["question"]["kind"])
-    price = guarantee(content["price"])
-    return _Spent(entry.seq, entry.at, entry.analyst, kind, price, said, outcome)
-
-
-def _words(question: Any, answer: Any) -> Said:
+def _in_words(question: Any, answer: Any) -> Said:
     """An answer in its question's words; plainly where the question is no longer installed."""
     try:
         return read_question(question).says(answer)
@@ -125,17 +123,10 @@ def _words(question: Any, answer: Any) -> Said:
 
 
 def _listed(asked: Sequence[_Spent]) -> str:
-    rows = [
-        (
-            one.when,
-            one.analyst,
-            one.kind,
-            one.said.headline if one.said else one.outcome,
-            one.amount,
-            one.price.notion,
-        )
-        for one in asked
-    ]
+    rows = []
+    for one in asked:
+        answer = one.answer.headline if one.answer else one.outcome
+        rows.append((one.when, one.analyst, one.kind, answer, one.amount, one.price.notion))
     return table(("When (UTC)", "Who", "Question", "Answer", "ε", "Covers"), rows)
 
 

@@ -23,18 +23,23 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow._estimator import PrivateEstimator, check_is_fitted
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
 from whitecrow.errors import NotAllowed, RecordsElsewhere
 from whitecrow.identify import Identify
-from whitecrow.learned import PrivateDetector, expected_failed_checks
+from whitecrow.learned import (
+    PrivateDetector,
+    PrivateEstimator,
+    check_is_fitted,
+    expected_failed_checks,
+)
 from whitecrow.privacy import Exactly
 from whitecrow.question import Question
 from whitecrow.screen import Screen
@@ -52,35 +57,20 @@ _OWN_ACCOUNT = (
 )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _OneQuestionARow(PrivateEstimator):
     """What both detectors share: a curator behind ``fit``, a bill behind ``predict``."""
 
-    _curator: Curator | None
-
-    def __init__(
-        self,
-        *,
-        beta: int = 20,
-        radius: float = 1.0,
-        metric: str = "euclidean",
-        epsilon: Exactly = "1/10",
-        budget: object = "1",
-        ledger: object = None,
-        account: str | None = None,
-        analyst: str = "owner",
-        verbose: bool = True,
-        card: Any = None,
-    ) -> None:
-        self.beta = beta
-        self.radius = radius
-        self.metric = metric
-        self.epsilon = epsilon
-        self.budget = budget
-        self.ledger = ledger
-        self.account = account
-        self.analyst = analyst
-        self.verbose = verbose
-        self.card = card
+    beta: int = 20
+    radius: float = 1.0
+    metric: str = "euclidean"
+    epsilon: Exactly = "1/10"
+    budget: object = "1"
+    ledger: object = None
+    account: str | None = None
+    analyst: str = "owner"
+    verbose: bool = True
+    card: Any = None
 
     def _question(self, record: dict[str, float]) -> Question:
         raise NotImplementedError
@@ -100,9 +90,10 @@ class _OneQuestionARow(PrivateEstimator):
             DeprecationWarning,
             stacklevel=2,
         )
-        self._curator, alone = self._opened(
+        curator, alone = self._opened(
             self._table(X, reset=True), budget=self.budget, analyst=self.analyst, card=self.card
         )
+        self._curator: Curator | None = curator
         if self.verbose and alone:
             sys.stderr.write(f"fit: {_OWN_ACCOUNT}\n")
         self.releases_: list[Any] = []
@@ -156,6 +147,7 @@ class _OneQuestionARow(PrivateEstimator):
         return state
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateOutlierDetector(_OneQuestionARow):
     """Which records of the data are outliers? One :class:`whitecrow.Identify` a row.
 
@@ -197,36 +189,8 @@ class PrivateOutlierDetector(_OneQuestionARow):
         What each ``predict`` added to each line of the account.
     """
 
-    def __init__(
-        self,
-        *,
-        beta: int = 20,
-        radius: float = 1.0,
-        metric: str = "euclidean",
-        k: int = 1,
-        epsilon: Exactly = "1/10",
-        notion: str = "sensitive",
-        budget: object = "1",
-        ledger: object = None,
-        account: str | None = None,
-        analyst: str = "owner",
-        verbose: bool = True,
-        card: Any = None,
-    ) -> None:
-        super().__init__(
-            beta=beta,
-            radius=radius,
-            metric=metric,
-            epsilon=epsilon,
-            budget=budget,
-            ledger=ledger,
-            account=account,
-            analyst=analyst,
-            verbose=verbose,
-            card=card,
-        )
-        self.k = k
-        self.notion = notion
+    k: int = 1
+    notion: str = "sensitive"
 
     def _question(self, record: dict[str, float]) -> Question:
         return Identify(

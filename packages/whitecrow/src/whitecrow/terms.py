@@ -33,6 +33,7 @@ from whitecrow.privacy import (
     SensitivePrivacy,
     Unit,
     ZeroConcentrated,
+    Zone,
     exact,
     rounded_down,
     rounded_up,
@@ -121,16 +122,12 @@ class Policy:
         if self.max_epsilon is not None:
             most = exact(self.max_epsilon, owner="Policy", parameter="max_epsilon")
             object.__setattr__(self, "max_epsilon", most)
-        for name in ("max_tau", "min_tau"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-                raise invalid("Policy", name, "a whole number", value)
-        for name in ("min_radius", "max_radius"):
-            value = getattr(self, name)
+        for name in ("max_tau", "min_tau", "min_radius", "max_radius"):
+            value, whole = getattr(self, name), name.endswith("tau")
             if value is not None and (
-                isinstance(value, bool) or not isinstance(value, int | float)
+                isinstance(value, bool) or not isinstance(value, int if whole else int | float)
             ):
-                raise invalid("Policy", name, "a number", value)
+                raise invalid("Policy", name, "a whole number" if whole else "a number", value)
         if self.unit not in ("add_remove", "replace_one"):
             raise invalid("Policy", "unit", "'add_remove' or 'replace_one'", self.unit)
 
@@ -153,27 +150,26 @@ class Policy:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Policy:
         """Build the policy that :meth:`to_json` wrote, or that a TOML file says."""
-        known = {item.name for item in fields(cls)}
-        unknown = sorted(set(data) - known)
-        if unknown:
+        names = {item.name for item in fields(cls)}
+        if unknown := sorted(set(data) - names):
             raise InvalidInput(
-                f"A policy has no {unknown[0]!r}; it has {', '.join(sorted(known))}."
+                f"A policy has no {unknown[0]!r}; it has {', '.join(sorted(names))}."
             )
         return cls(**data)
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object, defaults left out."""
-        found: dict[str, Any] = {"notions": list(self.notions), "unit": self.unit}
+        written: dict[str, Any] = {"notions": list(self.notions), "unit": self.unit}
         if self.questions is not None:
-            found["questions"] = list(self.questions)
+            written["questions"] = list(self.questions)
         if self.analysts:
-            found["analysts"] = {name: list(kinds) for name, kinds in self.analysts.items()}
+            written["analysts"] = {name: list(kinds) for name, kinds in self.analysts.items()}
         if self.max_epsilon is not None:
-            found["max_epsilon"] = str(self.max_epsilon)
+            written["max_epsilon"] = str(self.max_epsilon)
         for name in ("max_tau", "min_radius", "min_tau", "max_radius"):
             if getattr(self, name) is not None:
-                found[name] = getattr(self, name)
-        return found
+                written[name] = getattr(self, name)
+        return written
 
     def check(self, kind: str, price: Guarantee, analyst: str) -> None:
         """Refuse what the policy forbids, before anything is spent or read."""
@@ -196,7 +192,7 @@ class Policy:
         if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
             for zone in price.zones:
                 if not zone.everyone:
-                    self._check_zone(zone.tau, zone.radius)
+                    self._check_zone(zone)
 
     def _check_asker(self, kind: str, analyst: str) -> None:
         if self.questions is not None and kind not in self.questions:
@@ -213,29 +209,40 @@ class Policy:
                 f"{', '.join(allowed) or 'none'}."
             )
 
-    def _check_zone(self, tau: int, radius: float) -> None:
-        for name, value, limit in (
-            ("tau", tau, self.max_tau),
-            ("radius", radius, self.max_radius),
+    def _check_zone(self, zone: Zone) -> None:
+        for name, value, least, most in (
+            ("tau", zone.tau, self.min_tau, self.max_tau),
+            ("radius", zone.radius, self.min_radius, self.max_radius),
         ):
-            if limit is not None and value > limit:
-                raise NotAllowed(
-                    f"The policy of this dataset allows {name} up to {limit:g}: got {value:g}."
-                )
-        for name, value, limit in (
-            ("tau", tau, self.min_tau),
-            ("radius", radius, self.min_radius),
-        ):
-            if limit is not None and value < limit:
-                raise NotAllowed(
-                    f"The policy of this dataset allows {name} from {limit:g}: got {value:g}."
-                )
+            if most is not None and value > most:
+                allowed = f"up to {most:g}"
+            elif least is not None and value < least:
+                allowed = f"from {least:g}"
+            else:
+                continue
+            raise NotAllowed(f"The policy of this dataset allows {name} {allowed}: got {value:g}.")
 
 
 @lru_cache(maxsize=64)
 def policy_of(written: str) -> Policy:
     """Read a policy from the ledger's canonical JSON."""
     return Policy.from_json(json.loads(written))
+
+
+def canonical(value: object) -> str:
+    """Write plain JSON in its one canonical spelling.
+
+    Examples
+    --------
+    >>> canonical({"b": 1, "a": [True, None]})
+    '{"a":[true,null],"b":1}'
+    """
+    return _ENCODER.encode(value)
+
+
+_ENCODER = json.JSONEncoder(
+    separators=(",", ":"), sort_keys=True, allow_nan=False, check_circular=False
+)
 
 
 def _texts(name: str, given: object) -> tuple[str, ...]:
@@ -328,39 +335,35 @@ class Budget:
                 f"A budget has the keys epsilon, delta, count_by, {', '.join(LINES)}. "
                 f"Got {unknown[0]!r}."
             )
-        if "epsilon" not in value and not set(LINES) <= set(value):
+        given = dict(value)
+        if "epsilon" in given:
+            epsilon = exact(given.pop("epsilon"), owner="Budget", positive=False)
+            given = {**dict.fromkeys(LINES, epsilon), **given}
+        if not set(LINES) <= set(given):
             raise InvalidInput("A budget needs an epsilon, or a cap for each line.")
-        caps = {
-            line: exact(
-                value.get(line, value.get("epsilon")),
-                owner="Budget",
-                parameter=line if line in value else "epsilon",
-                positive=False,
-            )
-            for line in LINES
-        }
-        return cls(
-            **caps, delta=value.get("delta", Fraction(0)), count_by=value.get("count_by", "sum")
-        )
+        return cls(**given)
 
     def to_json(self) -> dict[str, str]:
         """Return a plain JSON object; rationals as text."""
-        found = {line: str(getattr(self, line)) for line in (*LINES, "delta")}
-        return found if self.count_by == "sum" else {**found, "count_by": self.count_by}
+        written = {line: str(getattr(self, line)) for line in (*LINES, "delta")}
+        return written if self.count_by == "sum" else {**written, "count_by": self.count_by}
 
     def text(self) -> str:
         """Say it for people: its epsilon, by line where they differ, and its delta."""
-        caps = {line: f"ε = {rounded_down(self.cap(line))}" for line in LINES}
-        if len(set(caps.values())) == 1:
-            said = caps[LINES[0]]
-        else:
-            said = ", ".join(f"{cap} ({line})" for line, cap in caps.items())
-        return f"{said}, δ = {rounded_down(self.delta)}"
+        caps = _together({line: f"ε = {rounded_down(self.cap(line))}" for line in LINES})
+        return f"{caps}, δ = {rounded_down(self.delta)}"
 
     def cap(self, line: str) -> Fraction:
         """The cap of one line."""
-        found: Fraction = getattr(self, line)
-        return found
+        cap: Fraction = getattr(self, line)
+        return cap
+
+
+def _together(amounts: Mapping[str, str]) -> str:
+    """Say amounts with what each is of, unless they are all the same."""
+    if len(set(amounts.values())) == 1:
+        return next(iter(amounts.values()))
+    return ", ".join(f"{amount} ({name})" for name, amount in amounts.items())
 
 
 _GONE = "The guarantee for everyone no longer covers the total"
@@ -410,17 +413,15 @@ class Remaining(Mapping[str, Fraction]):
         >>> Remaining({"differential": Fraction(7, 2)}).text(Budget.of("8"))
         '3.5 of 8'
         """
-        said = {
-            notion: f"{rounded_down(left)} of {rounded_down(budget.cap(notion))}"
-            for notion, left in self.left.items()
-        }
-        if len(set(said.values())) == 1:
-            words = next(iter(said.values()))
-        else:
-            words = ", ".join(f"{words} ({notion})" for notion, words in said.items())
+        words = _together(
+            {
+                notion: f"{rounded_down(left)} of {rounded_down(budget.cap(notion))}"
+                for notion, left in self.left.items()
+            }
+        )
         return f"{words}. {_GONE}" if "differential" in self.unbounded else words
 
     def to_json(self) -> dict[str, str]:
         """Return a plain JSON object; rationals as text."""
-        found = {notion: str(left) for notion, left in self.left.items()}
-        return {**found, "delta": str(self.delta)} if self.delta else found
+        written = {notion: str(left) for notion, left in self.left.items()}
+        return {**written, "delta": str(self.delta)} if self.delta else written

@@ -24,9 +24,11 @@ from whitecrow.questions import BUILT_IN, kinds, register, type_of
 
 __all__ = ["ModelReport", "check_model", "check_question"]
 
+Type = QuestionType[Any, Any, Any]
+
 
 def check_question(
-    found: QuestionType[Any, Any, Any],
+    found: Type,
     examples: Sequence[Question],
     records: object,
     card: Card,
@@ -72,13 +74,11 @@ def check_question(
     return checked
 
 
-def _declared(
-    found: QuestionType[Any, Any, Any], example: Question, records: object, card: Card
-) -> None:
+def _declared(code: Type, example: Question, records: object, card: Card) -> None:
     """Parameters are declared, documented, checked and frozen."""
-    question = found.question
+    question = code.question
     assert type(example) is question, f"{example!r} is not a {question.__name__}."
-    assert type_of(example) is found, f"Another question has the kind {question.kind!r}."
+    assert type_of(example) is code, f"Another question has the kind {question.kind!r}."
     assert question.asks, "Say what it asks, in one line: `asks`."
     for name, parameter in question.parameters.items():
         assert parameter.help, f"The parameter {name!r} has no help."
@@ -94,22 +94,18 @@ def _declared(
     raise AssertionError("A parameter that is not declared is accepted.")
 
 
-def _canonical(
-    found: QuestionType[Any, Any, Any], example: Question, records: object, card: Card
-) -> None:
+def _canonical(code: Type, example: Question, records: object, card: Card) -> None:
     """The JSON is canonical: it is plain, complete, and leads back to the same question."""
-    written = json.loads(json.dumps(example.to_json(), allow_nan=False))
-    again = found.question.from_json(written)
+    fields = json.loads(json.dumps(example.to_json(), allow_nan=False))
+    again = code.question.from_json(fields)
     assert again == example, f"From its JSON comes another question: {again!r}."
     assert digest(again, card) == digest(example, card), "Its identity changes on the way."
     assert hash(again) == hash(example), "Equal questions have different hashes."
-    known = set(found.question.json_schema()["properties"])
-    assert set(written) <= known, f"The schema does not have {set(written) - known}."
+    names = set(code.question.json_schema()["properties"])
+    assert set(fields) <= names, f"The schema does not have {set(fields) - names}."
 
 
-def _priced_without_data(
-    found: QuestionType[Any, Any, Any], example: Question, records: object, card: Card
-) -> None:
+def _priced_without_data(code: Type, example: Question, records: object, card: Card) -> None:
     """Price and description are known from public facts, and are the same every time."""
     price = example.price(card)
     assert isinstance(price, Guarantee), f"The price is a {type(price).__name__}."
@@ -120,9 +116,7 @@ def _priced_without_data(
     json.dumps(described.to_json(), allow_nan=False)
 
 
-def _hidden(
-    found: QuestionType[Any, Any, Any], example: Question, records: object, card: Card
-) -> None:
+def _hidden(code: Type, example: Question, records: object, card: Card) -> None:
     """Facts show nothing of themselves: no repr, no JSON, no pickle, no log line."""
     heard: list[str] = []
 
@@ -134,7 +128,7 @@ def _hidden(
     root.addHandler(listener)
     try:
         dataset, engine = open_data(records, card, "local")
-        facts = found.gather(example, dataset, engine, None)
+        facts = code.gather(example, dataset, engine, None)
     finally:
         root.removeHandler(listener)
     assert isinstance(facts, Facts), f"Facts are a {type(facts).__name__}, not a privacy.Facts."
@@ -152,9 +146,7 @@ def _hidden(
     assert not heard, "Gathering facts writes log lines."
 
 
-def _charged_once(
-    found: QuestionType[Any, Any, Any], example: Question, records: object, card: Card
-) -> None:
+def _charged_once(code: Type, example: Question, records: object, card: Card) -> None:
     """A question is charged its price once; asked again it gets the stored answer."""
     with Curator.open(
         records, card=card, budget="1000000, 1/2", ledger="sqlite://", name="check"

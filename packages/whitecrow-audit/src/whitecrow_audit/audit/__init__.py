@@ -58,10 +58,10 @@ def audit(
     mechanisms = [name for name in wanted if name != "replay"]
     listed = [case for name in mechanisms for case in cases([name])]
     each = partial(audited_by, jobs, mechanisms, listed, quick) if jobs > 1 else None
-    found = run(listed, quick=quick, progress=progress, each=each)
+    findings = run(listed, quick=quick, progress=progress, each=each)
     if "replay" not in wanted:
-        return found
-    return dataclasses.replace(found, replay=run_replay())
+        return findings
+    return dataclasses.replace(findings, replay=run_replay())
 
 
 def cases(names: Sequence[str] = ()) -> list[Case]:

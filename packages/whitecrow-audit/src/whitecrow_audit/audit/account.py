@@ -67,8 +67,8 @@ class _Shrunken(Curator):
     """A mutant: takes a ball for its centre, so that balls that meet look apart."""
 
     def _location(self, *given: Any) -> dict[str, Any] | None:
-        found = super()._location(*given)
-        return None if found is None else {**found, "radius": 0.0}
+        location = super()._location(*given)
+        return None if location is None else {**location, "radius": 0.0}
 
 
 @dataclass(frozen=True)
@@ -138,16 +138,16 @@ class _Batch:
         return both(partial(self._law, factor), self.pair)
 
     def _law(self, factor: Fraction, values: tuple[int, ...]) -> Law:
-        found: dict[tuple[bool, ...], float] = {(): 1.0}
+        law: dict[tuple[bool, ...], float] = {(): 1.0}
         for place in self.places:
             near = sum(abs(value - place) <= 1 for value in values)
             answers = _yes(_screen(place, 2 * factor), near)
-            found = {
+            law = {
                 (*before, answer): p * q
-                for before, p in found.items()
+                for before, p in law.items()
                 for answer, q in answers.items()
             }
-        return found
+        return law
 
     def case(self, name: str) -> Case:
         places = ", ".join(map(str, self.places))

@@ -30,8 +30,8 @@ def at_least(successes: ArrayLike, tries: ArrayLike, alpha: float) -> Floats:
     from scipy.special import betaincinv
 
     x, n = np.asarray(successes, dtype=np.float64), np.asarray(tries, dtype=np.float64)
-    found = betaincinv(np.maximum(x, 1e-9), n - x + 1, alpha)
-    return np.asarray(np.where(x <= 0, 0.0, found), dtype=np.float64)
+    bounds = betaincinv(np.maximum(x, 1e-9), n - x + 1, alpha)
+    return np.asarray(np.where(x <= 0, 0.0, bounds), dtype=np.float64)
 
 
 def at_most(successes: ArrayLike, tries: ArrayLike, alpha: float) -> Floats:

@@ -82,11 +82,11 @@ class _Asking:
 
     def records(self, x: Database) -> Records:
         rows = [_WRITTEN[point] for point in x] if self.universe.categories else x
-        found: dict[str, list[Any]] = {}
+        columns: dict[str, list[Any]] = {}
         for place, column in enumerate(self.card.columns):
             values = [int(row[place]) for row in rows]
-            found[column.name] = list(map(str, values)) if column.categories else values
-        return found
+            columns[column.name] = list(map(str, values)) if column.categories else values
+        return columns
 
     def _noise(self, factor: Fraction) -> Calibration:
         return self.question(factor).calibration(self.card)

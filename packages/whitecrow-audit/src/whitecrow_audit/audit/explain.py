@@ -13,8 +13,8 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column, read
 from whitecrow.explain import Explain, Isolation
 from whitecrow.explain.facts import ExplainFacts, gather
-from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import searched
+from whitecrow.explain.unaccounted import law_of
 from whitecrow_audit.audit.case import Case, Laws, both, worst_case
 from whitecrow_audit.audit.shipped import Asked, Records, table
 from whitecrow_audit.audit.tester import Law
@@ -63,8 +63,8 @@ def _facts(question: Explain, x: Database) -> ExplainFacts:
 def matching(question: Explain, x: Database) -> frozenset[int]:
     """Return the contexts in which the record is an outlier: what the promise is conditional on."""
     every = list(range(4))
-    found = _facts(question, x).exact_graph.match(every)
-    return frozenset(context for context, fits in zip(every, found, strict=True) if fits)
+    matches = _facts(question, x).exact_graph.match(every)
+    return frozenset(context for context, fits in zip(every, matches, strict=True) if fits)
 
 
 def _view(answer: Any) -> Hashable:
@@ -101,11 +101,11 @@ class _Asking:
         question = self.question(factor)
         facts = _facts(question, x)
         facts = facts if self.spoil is None else self.spoil(facts)
-        found = law_of(partial(searched, question, facts))
+        law = law_of(partial(searched, question, facts))
         labels = facts.space.labels
         return {
             _view({"context": None if context is None else labels(context)}): chance
-            for context, chance in found.items()
+            for context, chance in law.items()
         }
 
     def case(self, name: str, pairs: Iterable[Pair], most: int = 20_000) -> Case:

@@ -155,11 +155,11 @@ def _moved_law(question: Learn, factor: Fraction, x: Database) -> Law:
     """Of the tables in which ``b`` is not empty, less those in which ``a`` is not."""
     _, noise, tables = _noise(question, factor)
     one, two = (high_law(noise, tables, x.count(kind)) for kind in ("b", "a"))
-    found: dict[Hashable, float] = {}
+    law: dict[Hashable, float] = {}
     for high, p in one.items():
         for low, q in two.items():
-            found[high - low] = found.get(high - low, 0.0) + p * q
-    return found
+            law[high - low] = law.get(high - low, 0.0) + p * q
+    return law
 
 
 def _moved(answer: Any) -> Hashable:
@@ -248,9 +248,9 @@ def _left_out_law(question: Learn, factor: Fraction, x: Database) -> Law:
 
 
 def _exact_size(question: Learn, facts: LearnFacts, source: Any) -> Any:
-    found = learn(question, facts, source)
-    true = int(facts.noisy_counts(ByColumn(found.model.grids), Silent()).sum())
-    return replace(found, models=(replace(found.model, records=float(max(1, true))),))
+    detector = learn(question, facts, source)
+    true = int(facts.noisy_counts(ByColumn(detector.model.grids), Silent()).sum())
+    return replace(detector, models=(replace(detector.model, records=float(max(1, true))),))
 
 
 def _exact_size_law(question: Learn, factor: Fraction, x: Database) -> Law:

@@ -159,12 +159,12 @@ def _one_draw(question: Lookahead, facts: LookaheadFacts, source: None) -> Any:
 
 def _one_draw_law(factor: Fraction, own: int) -> Law:
     rate = math.exp(-float(EPSILON * factor))
-    found: dict[Hashable, float] = {}
+    law: dict[Hashable, float] = {}
     for noise in range(-60, 61):
         chance = (1 - rate) / (1 + rate) * rate ** abs(noise)
         seen = min(FAR, max(0, own + noise)), 2 + noise > 0, noise > 0
-        found[seen] = found.get(seen, 0.0) + chance
-    return found
+        law[seen] = law.get(seen, 0.0) + chance
+    return law
 
 
 def _many(name: str, law: Callable[[Fraction, int], Law], **broken: Any) -> Case:

@@ -95,11 +95,11 @@ def _one_for_all_law(question: Monitor, factor: Fraction, x: Database) -> Law:
 
 def _exact_window(question: Monitor, facts: MonitorFacts, source: Any) -> Any:
     """Answer with the newest period's counts as they are."""
-    found = release(question, facts, source)
-    model = Monitored.from_json(found).detector.model
+    answer = release(question, facts, source)
+    model = Monitored.from_json(answer).detector.model
     cells = Weighted(ByColumn(model.grids), question.calendar, (0, 1))
     counts = facts.noisy_counts(cells, Silent())
-    return {**found, "exact": int(counts[1])}
+    return {**answer, "exact": int(counts[1])}
 
 
 def _exact_law(question: Monitor, factor: Fraction, x: Database) -> Law:

@@ -51,10 +51,10 @@ class _Added:
 
     def _law(self, shift: int, factor: Fraction) -> Law:
         given = self.parameter(factor)
-        found: dict[Hashable, float] = {k: self.mass(k - shift, given) for k in range(-200, 202)}
-        found["above"] = (1 - sum(found.values())) / 2
-        found["below"] = found["above"]
-        return viewed(found, CUT)
+        law: dict[Hashable, float] = {k: self.mass(k - shift, given) for k in range(-200, 202)}
+        law["above"] = (1 - sum(law.values())) / 2
+        law["below"] = law["above"]
+        return viewed(law, CUT)
 
     def laws(self, factor: Fraction) -> Laws:
         return self._law(0, factor), self._law(1, factor)

@@ -29,9 +29,9 @@ _REACH = 80
 
 
 def _column(answer: Any) -> dict[str, Any]:
-    said = answer if isinstance(answer, dict) else answer.to_json()
-    found: dict[str, Any] = said["columns"][0]
-    return found
+    description = answer if isinstance(answer, dict) else answer.to_json()
+    column: dict[str, Any] = description["columns"][0]
+    return column
 
 
 def _near(count: int) -> int:
@@ -49,12 +49,12 @@ def _missing(answer: Any) -> Hashable:
 def _law(count: int, share: Fraction, factor: Fraction) -> Law:
     """The law of a count with the noise that a part of the price buys, looked at as above."""
     scale = 1 / (EPSILON * share * factor)
-    found: dict[Hashable, float] = {}
+    law: dict[Hashable, float] = {}
     for noise in range(-_REACH, _REACH + 1):
         seen = _near(count + noise)
-        found[seen] = found.get(seen, 0.0) + discrete_laplace_pmf(noise, scale)
-    total = sum(found.values())
-    return {seen: chance / total for seen, chance in found.items()}
+        law[seen] = law.get(seen, 0.0) + discrete_laplace_pmf(noise, scale)
+    total = sum(law.values())
+    return {seen: chance / total for seen, chance in law.items()}
 
 
 def _laws(counts: tuple[int, int], share: Fraction, factor: Fraction) -> Laws:
@@ -90,8 +90,8 @@ def _pair(column: str, *values: Any) -> tuple[Records, Records]:
 def _exactly_missing(question: Profile, facts: ProfileFacts, source: None) -> Any:
     """Say exactly how many values are missing."""
     exact = facts.noisy_texts("ward", (), Silent()).missing
-    said = release(question, facts, source)
-    return {**said, "columns": [{**said["columns"][0], "missing": exact}]}
+    answer = release(question, facts, source)
+    return {**answer, "columns": [{**answer["columns"][0], "missing": exact}]}
 
 
 def _exact_laws(factor: Fraction) -> Laws:
@@ -101,8 +101,8 @@ def _exact_laws(factor: Fraction) -> Laws:
 def _from_the_data(question: Profile, facts: ProfileFacts, source: None) -> Any:
     """Begin the first cell where the data begin."""
     exact = facts.noisy_texts("ward", ("a", "b"), Silent()).listed
-    said = release(question, facts, source)
-    return {**said, "columns": [{**said["columns"][0], "counts": [min(exact)]}]}
+    answer = release(question, facts, source)
+    return {**answer, "columns": [{**answer["columns"][0], "counts": [min(exact)]}]}
 
 
 def cases() -> Iterator[Case]:

@@ -21,8 +21,8 @@ from typing import Any
 from whitecrow.data import Card, Column
 from whitecrow.noise import laws as noise_laws
 from whitecrow.publish import PrivateClip, Publish
-from whitecrow.publish.coefficients import ONE
-from whitecrow.publish.counters import Buffered
+from whitecrow.publish.buffered import Buffered
+from whitecrow.publish.counters import ONE
 from whitecrow.publish.facts import PublishFacts
 from whitecrow.publish.plan import Stage, counter_for
 from whitecrow_audit.audit.case import Case, Laws, both, doubled, viewed

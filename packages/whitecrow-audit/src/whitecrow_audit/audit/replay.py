@@ -266,13 +266,13 @@ def _ask(curator: _Frozen, question: Question, analyst: str) -> None:
 @contextmanager
 def _logged() -> Iterator[io.StringIO]:
     """Catch every log line, at every level."""
-    written = io.StringIO()
-    handler, root = logging.StreamHandler(written), logging.getLogger("whitecrow")
+    log = io.StringIO()
+    handler, root = logging.StreamHandler(log), logging.getLogger("whitecrow")
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
     try:
-        yield written
+        yield log
     finally:
         root.removeHandler(handler)
         root.setLevel(level)

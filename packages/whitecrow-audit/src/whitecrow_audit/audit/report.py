@@ -132,8 +132,8 @@ def _summary(audit: Audit) -> str:
         f"Mutants caught: {sum(f.ok for f in mutants)} of {len(mutants)}. The bounds of "
         f"the mechanisms hold together with confidence {CONFIDENCE:.1%}."
     )
-    said = [counted] if audit.findings else []
-    return "\n\n".join([*said, *([] if audit.replay is None else [audit.replay.words()])])
+    lines = [counted] if audit.findings else []
+    return "\n\n".join([*lines, *([] if audit.replay is None else [audit.replay.words()])])
 
 
 def as_markdown(audit: Audit, seconds: float) -> str:

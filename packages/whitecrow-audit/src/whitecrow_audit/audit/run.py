@@ -131,14 +131,14 @@ def run(
     """
     alpha = (1 - CONFIDENCE) / max(1, len(cases))
     drawn = (audited(case, alpha, quick=quick) for case in cases) if each is None else each(alpha)
-    found = []
+    results = []
     if progress is not None:
         progress(0, len(cases), f"auditing {len(cases)} rows")
     for finding in drawn:
-        found.append(finding)
+        results.append(finding)
         if progress is not None:
-            progress(len(found), len(cases), f"auditing {len(cases)} rows")
-    return Audit(tuple(found), quick)
+            progress(len(results), len(cases), f"auditing {len(cases)} rows")
+    return Audit(tuple(results), quick)
 
 
 @dataclass(frozen=True)
@@ -284,8 +284,8 @@ def audited_by(
     """
     work = partial(_audited, tuple(names), alpha, quick)
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for case, found in zip(cases, pool.map(work, range(len(cases))), strict=True):
-            yield replace(found, case=case)
+        for case, finding in zip(cases, pool.map(work, range(len(cases))), strict=True):
+            yield replace(finding, case=case)
 
 
 def _audited(names: tuple[str, ...], alpha: float, quick: bool, number: int) -> Finding:

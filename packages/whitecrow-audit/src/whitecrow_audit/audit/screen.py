@@ -45,9 +45,9 @@ def _case(name: str, laws: Callable[[Step, Fraction], Laws], **broken: Any) -> C
 
 
 def _member(neighbours: int) -> int:
-    found = discrepancy(0, neighbours, beta=BETA, k=1)
-    assert found is not None
-    return found
+    distance = discrepancy(0, neighbours, beta=BETA, k=1)
+    assert distance is not None
+    return distance
 
 
 def _member_laws(step: Step, factor: Fraction) -> Laws:

@@ -38,13 +38,13 @@ def _question(epsilon: Fraction, floor: int = 1_000_000) -> Screen:
 
 
 def _laws(tells: bool, factor: Fraction) -> Laws:
-    found = []
+    laws = []
     for name, values in DATABASES.items():
         wrong = _question(EPSILON * factor).wrong(len(values))
         yes = 1 - wrong if len(values) < BETA else wrong
         same = not tells or name == "one"
-        found.append({(True, same): yes, (False, same): 1 - yes})
-    return found[0], found[1]
+        laws.append({(True, same): yes, (False, same): 1 - yes})
+    return laws[0], laws[1]
 
 
 def _draws(adds: Callable[[FastAPI], None] | None) -> tuple[Draw, Draw]:

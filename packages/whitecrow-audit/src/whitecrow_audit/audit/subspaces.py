@@ -192,9 +192,9 @@ def _fainter(times: int, facts: Any) -> Any:
     """Counts with a part of their noise, a choice with a multiple of its weight."""
 
     def count(index: int) -> Any:
-        found = facts.count(index)
-        noise = found.calibration
-        return replace(found, calibration=replace(noise, multiplier=noise.multiplier / times))
+        count = facts.count(index)
+        noise = count.calibration
+        return replace(count, calibration=replace(noise, multiplier=noise.multiplier / times))
 
     if isinstance(facts, TuneFacts):
         return replace(facts, eta=times * facts.eta, count=count)

@@ -78,12 +78,12 @@ def choose(draws: tuple[Counts, Counts], claim: Claim, alpha: float) -> Event:
         order = np.argsort(-(high + 0.5) / (low + 0.5), kind="stable")
         p, q = np.cumsum(high[order]), np.cumsum(low[order])
         for split in SPLITS:
-            found = claim.implied(
+            epsilon = claim.implied(
                 at_least(p, high.sum(), alpha * (1 - split)), at_most(q, low.sum(), alpha * split)
             )
-            at = int(np.argmax(found))
-            if found[at] > best:
-                best = float(found[at])
+            at = int(np.argmax(epsilon))
+            if epsilon[at] > best:
+                best = float(epsilon[at])
                 members = frozenset(answers[i] for i in order[: at + 1])
                 chosen = Event(members, forward, split)
     return chosen
@@ -228,10 +228,10 @@ def _thresholds(laws: tuple[Law, Law]) -> list[tuple[Floats, Floats]]:
     """Return the chances of every set "ratio above a threshold", in both directions."""
     answers = sorted({*laws[0], *laws[1]}, key=repr)
     one, two = (np.array([law.get(a, 0.0) for a in answers]) for law in laws)
-    found = []
+    thresholds = []
     for high, low in ((one, two), (two, one)):
         order = np.argsort(-(high + 1e-300) / (low + 1e-300), kind="stable")
         p, q = np.cumsum(high[order])[:-1], np.cumsum(low[order])[:-1]
         if len(p):
-            found.append((np.minimum(p, 1.0), np.minimum(q, 1.0)))
-    return found
+            thresholds.append((np.minimum(p, 1.0), np.minimum(q, 1.0)))
+    return thresholds

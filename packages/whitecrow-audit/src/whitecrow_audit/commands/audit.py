@@ -42,9 +42,9 @@ def command(
 
     output: Output = ctx.obj
     with output.progress() as progress:
-        found = audit(mechanisms, quick=quick, progress=progress, jobs=jobs)
+        audited = audit(mechanisms, quick=quick, progress=progress, jobs=jobs)
     if out is not None:
-        page = as_markdown(found, sum(_processor_seconds()))
+        page = as_markdown(audited, sum(_processor_seconds()))
         Path(out).write_text(page, encoding="utf-8")
-    output.show(as_json(found), as_text(found))
-    ctx.exit(0 if found.ok else 1)
+    output.show(as_json(audited), as_text(audited))
+    ctx.exit(0 if audited.ok else 1)

@@ -67,7 +67,7 @@ GAMES = {
 
 def account(moves: Sequence[Move], counts: Counts, budget: Budget = BUDGET) -> Account:
     """Return the account after so many of each move."""
-    found, here, there = Account().counting(budget, 1), Fraction(0), Fraction(0)
+    sums, here, there = Account().counting(budget, 1), Fraction(0), Fraction(0)
     for move, many in zip(moves, counts, strict=True):
         for _ in range(many):
             extra = None
@@ -76,27 +76,27 @@ def account(moves: Sequence[Move], counts: Counts, budget: Budget = BUDGET) -> A
                 here += move.units * UNIT * move.holds
                 there += move.units * UNIT * (not move.holds)
                 extra = Located(*(max(here, there) - deepest,) * 2)
-            found = found.with_release(move.price, extra)
-    return found
+            sums = sums.with_release(move.price, extra)
+    return sums
 
 
 def as_charged(moves: Sequence[Move], counts: Counts) -> float | None:
     """What the ledger's rule says."""
-    found = account(moves, counts)
-    said = found.spent("differential", DELTA)
-    if said is None or said > BUDGET.differential or found.delta > DELTA:
+    sums = account(moves, counts)
+    stated = sums.spent("differential", DELTA)
+    if stated is None or stated > BUDGET.differential or sums.delta > DELTA:
         return None
-    return float(said)
+    return float(stated)
 
 
 def most(moves: Sequence[Move], said: Said) -> tuple[float, int]:
     """The most that a strategy gets beyond what is said, and in how many accounts it may be."""
-    known: dict[Counts, float | None] = {}
+    cache: dict[Counts, float | None] = {}
 
     def at(counts: Counts) -> float | None:
-        if counts not in known:
-            known[counts] = said(moves, counts)
-        return known[counts]
+        if counts not in cache:
+            cache[counts] = said(moves, counts)
+        return cache[counts]
 
     reached, edge = [(0,) * len(moves)], [(0,) * len(moves)]
     while edge:
@@ -134,10 +134,10 @@ def check(games: Sequence[str], said: Said = as_charged) -> Report:
     """Play games against a rule; the most that is got beyond must be within delta."""
     worst, where, accounts = 0.0, "", 0
     for name in games:
-        found, many = most(GAMES[name], said)
+        largest, many = most(GAMES[name], said)
         accounts += many
-        if found >= worst:
-            worst, where = found, name
+        if largest >= worst:
+            worst, where = largest, name
     return Report(accounts, len(games), worst, float(DELTA), where, "delta needed, of delta said")
 
 
@@ -153,23 +153,23 @@ def _no_penalty(moves: Sequence[Move], counts: Counts) -> float | None:
     """The sum at the best order, read at a delta of 1."""
     sums = account(moves, counts).renyi
     assert sums is not None
-    said = min(sums.losses[0]) / UNITS_OF_LOSS
-    return said if said <= BUDGET.differential else None
+    stated = min(sums.losses[0]) / UNITS_OF_LOSS
+    return stated if stated <= BUDGET.differential else None
 
 
 def _whole_delta(moves: Sequence[Move], counts: Counts) -> float | None:
     """Read at all of delta, while approximate releases may spend all of it too."""
     twice = Budget.of({"epsilon": "7/4", "delta": 2 * DELTA, "count_by": "either"})
-    found = account(moves, counts, twice)
-    said = found.spent("differential", 2 * DELTA)
-    return None if said is None or said > BUDGET.differential else float(said)
+    sums = account(moves, counts, twice)
+    stated = sums.spent("differential", 2 * DELTA)
+    return None if stated is None or stated > BUDGET.differential else float(stated)
 
 
 def _when_wanted(moves: Sequence[Move], counts: Counts) -> float | None:
     """Half of delta set aside only by accounts that go beyond the sum of epsilon."""
-    found = account(moves, counts)
-    if found.epsilon <= BUDGET.differential and found.delta <= DELTA:
-        return float(found.epsilon)
+    sums = account(moves, counts)
+    if sums.epsilon <= BUDGET.differential and sums.delta <= DELTA:
+        return float(sums.epsilon)
     return as_charged(moves, counts)
 
 
@@ -179,8 +179,8 @@ def _bounded_range(moves: Sequence[Move], counts: Counts) -> float | None:
     assert sums is not None
     read = sums.bounds(0, Fraction(0), DELTA / 2)
     losses = zip(sums.losses[0], read, strict=True)
-    said = min(bound - loss + loss / 4 for loss, (_, bound) in losses) / UNITS_OF_LOSS
-    return said if said <= BUDGET.differential else None
+    stated = min(bound - loss + loss / 4 for loss, (_, bound) in losses) / UNITS_OF_LOSS
+    return stated if stated <= BUDGET.differential else None
 
 
 def _other_balls(moves: Sequence[Move], counts: Counts) -> float | None:

@@ -42,16 +42,16 @@ def _settings(most: int) -> Iterator[tuple[int, int]]:
 
 def components(nodes: Flags, pairs: Edges) -> Counts:
     """Number the components of the graph that some databases induce; -1 for the others."""
-    found = np.where(nodes, np.arange(len(nodes)), -1)
+    labels = np.where(nodes, np.arange(len(nodes)), -1)
     while True:
-        before = found.copy()
+        before = labels.copy()
         for smaller, larger in pairs:
             kept = nodes[smaller] & nodes[larger]
             a, b = smaller[kept], larger[kept]
-            least = np.minimum(found[a], found[b])
-            found[a], found[b] = np.minimum(found[a], least), np.minimum(found[b], least)
-        if (before == found).all():
-            return found
+            least = np.minimum(labels[a], labels[b])
+            labels[a], labels[b] = np.minimum(labels[a], least), np.minimum(labels[b], least)
+        if (before == labels).all():
+            return labels
 
 
 def claim_one() -> Report:
@@ -66,8 +66,8 @@ def claim_one() -> Report:
         edges += sum(len(smaller) for smaller, _ in pairs)
         # Edge by edge, so for universes of any size: no count below tau ever changes.
         met += sum(int((graph.counts[b, j] < tau).sum()) for j, (_, b) in enumerate(pairs))
-        found = components(np.asarray(sensitive.any(axis=1)), pairs)
-        met += found[graph.number([0] * tau)] == found[graph.number([1] * tau)]
+        labels = components(np.asarray(sensitive.any(axis=1)), pairs)
+        met += labels[graph.number([0] * tau)] == labels[graph.number([1] * tau)]
     return Report(len(graph.counts), edges, float(met), 0.0, note="loss: databases that meet")
 
 

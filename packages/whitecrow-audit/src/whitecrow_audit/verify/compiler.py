@@ -106,8 +106,8 @@ def rounding_base(model: AnomalyModel, *, epsilon: Fraction) -> Base:
     exactly = optimal_base(model, epsilon=epsilon)
 
     def wrong(records: Sequence[Any], i: Any) -> float:
-        found = exactly.wrong(records, i)
-        return found if found >= _TINY else 0.0
+        chance = exactly.wrong(records, i)
+        return chance if chance >= _TINY else 0.0
 
     return Base(epsilon, wrong, _tossed(model, wrong))
 

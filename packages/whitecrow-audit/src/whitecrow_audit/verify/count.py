@@ -72,9 +72,9 @@ def smooth_and_above(
             edges += 1
             low, high = sorted((values[x], values[y]))
             change = abs(counts[x] - counts[y])
-            found = math.inf if low <= 0 else max(change / low, float(decay) * high / low)
-            if found > worst:
-                worst = found
+            excess = math.inf if low <= 0 else max(change / low, float(decay) * high / low)
+            if excess > worst:
+                worst = excess
                 where = f"{universe.name}, k={k}, decay={decay}: {short(x)} ~ {short(y)}"
     return Report(databases, edges, worst, 1.0, where, "loss: change / S, or decay * ratio of S")
 
@@ -111,10 +111,10 @@ def admissible(cover: Cover, width: int) -> Report:
         inside = int(count_in(points, centres, radius).max())
         for i in range(n):
             less = cover(np.delete(points, i, axis=0), radius)
-            found = max(inside - whole, less - whole, whole - less - 1)
+            excess = max(inside - whole, less - whole, whole - less - 1)
             tried += 1
-            if found > worst:
-                worst, where = float(found), f"{n} points, radius {radius:g}, without number {i}"
+            if excess > worst:
+                worst, where = float(excess), f"{n} points, radius {radius:g}, without number {i}"
     return Report(60, tried, worst, 0.0, where, "loss: by how much M1, M2 or M3 fails")
 
 
@@ -155,9 +155,9 @@ def every_edge(
             for fact in set(facts.values())
         }
         for (one, other), (x, y) in pairs.items():
-            found = loss(drawn[one], drawn[other], float(delta))
-            if found > worst:
-                worst, where = found, f"{universe.name}, k={k}: {short(x)} ~ {short(y)}"
+            measured = loss(drawn[one], drawn[other], float(delta))
+            if measured > worst:
+                worst, where = measured, f"{universe.name}, k={k}: {short(x)} ~ {short(y)}"
     return Report(databases, edges, worst, float(epsilon), where)
 
 
@@ -183,9 +183,9 @@ def mixed_bound(forget: bool = False) -> Report:
             ]
             databases += len(list(universe.databases()))
             edges += len(moved)
-            found = max(moved) / held.cap(k)
-            if found > worst:
-                worst, where = found, f"{universe.name}, k={k}: {max(moved)}"
+            ratio = max(moved) / held.cap(k)
+            if ratio > worst:
+                worst, where = ratio, f"{universe.name}, k={k}: {max(moved)}"
     return Report(databases, edges, worst, 1.0, where, "loss: change / bound")
 
 

@@ -1,12 +1,13 @@
 """Explain, checked: the exact law of every search against its price, on every small neighbourhood.
 
 The laws are those of the shipped code: the searches are replayed along every sequence of
-decisions (:mod:`whitecrow.explain.law`), over abstract context graphs and over real small data.
+decisions (:func:`law_of`), over abstract context graphs and over real small data.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, partial
@@ -22,9 +23,8 @@ from whitecrow.anomaly.detectors import (
 )
 from whitecrow.exhaustive import Report, exhaust
 from whitecrow.explain import CustomUtility, Isolation
-from whitecrow.explain.law import Listed, law_of
 from whitecrow.explain.search import SEARCHES, Draws, draws_of, search
-from whitecrow.explain.unaccounted import exact_release_law, matching_contexts
+from whitecrow.explain.unaccounted import exact_release_law, law_of, matching_contexts
 from whitecrow_audit.verify.universes import Checks
 
 EPSILON = Fraction(1)
@@ -33,6 +33,39 @@ WHOLE = 2**BITS - 1
 
 Law = dict[Hashable, float]
 Utilities = Mapping[int, int]
+
+
+class Listed:
+    """A small graph in the open: matching contexts and their utilities.
+
+    Where these are a callable, it receives the start of the search and returns them.
+    """
+
+    def __init__(self, bits: int, utilities: Utilities | Callable[[int], Utilities]) -> None:
+        self.bits = bits
+        self._from_start = utilities if callable(utilities) else None
+        self._utilities = dict(utilities(0) if callable(utilities) else utilities)
+
+    @property
+    def matches(self) -> list[int]:
+        return sorted(self._utilities)
+
+    def begin(self, start: int) -> None:
+        if self._from_start is not None:
+            self._utilities = dict(self._from_start(start))
+
+    def match(self, contexts: Sequence[int]) -> list[bool]:
+        return [context in self._utilities for context in contexts]
+
+    def utility(self, contexts: Sequence[int]) -> list[int]:
+        return [self._utilities[context] for context in contexts]
+
+    def levels(self) -> tuple[list[int], list[int]]:
+        levels = Counter(self._utilities.values())
+        return list(levels), list(levels.values())
+
+    def member(self, level: int, place: int) -> int:
+        return [context for context in self.matches if self._utilities[context] == level][place]
 
 
 def _law(kind: str, utilities: Utilities, samples: int, eta: Fraction, start: int) -> Law:
@@ -130,15 +163,15 @@ def cumulative_flips() -> Report:
     """Erratum E19: the printed loop flips the bits of one and the same context in turn."""
 
     def answers(utilities: Utilities) -> set[Hashable]:
-        known, waiting = {WHOLE}, [WHOLE]
+        reached, waiting = {WHOLE}, [WHOLE]
         while waiting:
             context = waiting.pop()
             for bit in range(BITS):
                 context ^= 1 << bit
-                if context in utilities and context not in known:
-                    known.add(context)
+                if context in utilities and context not in reached:
+                    reached.add(context)
                     waiting.append(context)
-        return set(known)
+        return set(reached)
 
     return _reach(answers, whole=False)
 
@@ -151,23 +184,23 @@ def _reach(answers: Callable[[Utilities], set[Hashable]], *, whole: bool) -> Rep
             continue
         tried += 1
         wanted = set(utilities) if whole else _component(utilities)
-        found = answers(utilities)
-        if (found != wanted and len(utilities) <= 4) or not found <= set(utilities):
+        answered = answers(utilities)
+        if (answered != wanted and len(utilities) <= 4) or not answered <= set(utilities):
             worst, where = (
                 math.inf,
-                f"matching {sorted(utilities)}: answers {sorted(found, key=str)}",
+                f"matching {sorted(utilities)}: answers {sorted(answered, key=str)}",
             )
     return Report(tried, tried, worst, 0.0, where, "loss: infinite where an answer is wrong")
 
 
 def _component(utilities: Utilities) -> set[Hashable]:
-    known, waiting = {WHOLE}, [WHOLE]
+    reached, waiting = {WHOLE}, [WHOLE]
     while waiting:
         context = waiting.pop()
         near = {context ^ (1 << bit) for bit in range(BITS)} & set(utilities)
-        waiting.extend(near - known)
-        known |= near
-    return set(known)
+        waiting.extend(near - reached)
+        reached |= near
+    return set(reached)
 
 
 # --- real data: shipped detectors, populations and searches ---------------------------------------
@@ -182,12 +215,12 @@ OWN: tuple[tuple[int, ...], int] = ((0, 0), 6)
 
 def _universe(values: Sequence[int], most: int) -> tuple[list[Record], list[Database]]:
     kinds = list(product(range(SIZES[0]), range(SIZES[1]), values))
-    found = [
+    databases = [
         database
         for size in range(most + 1)
         for database in combinations_with_replacement(kinds, size)
     ]
-    return kinds, found
+    return kinds, databases
 
 
 def _edges(values: Sequence[int], most: int) -> Iterator[tuple[Database, Database]]:
@@ -213,8 +246,8 @@ def conditional(detector: Detector, kind: str, utility: Any = "population") -> R
 
     @cache
     def matches(database: Database) -> frozenset[Any]:
-        found = matching_contexts(*_arrays(database), OWN, sizes=SIZES, detector=detector)
-        return frozenset(found)
+        matches = matching_contexts(*_arrays(database), OWN, sizes=SIZES, detector=detector)
+        return frozenset(matches)
 
     parameters: dict[str, Any] = {"detector": detector, "search": kind, "samples": 1}
     parameters |= {"utility": utility}

@@ -55,8 +55,8 @@ def _number(bound: Bound) -> Callable[[int, int], float]:
 
     @cache
     def value(copies: int, neighbours: int) -> float:
-        found = bound(copies, neighbours)
-        return math.inf if found is None else float(found)
+        distance = bound(copies, neighbours)
+        return math.inf if distance is None else float(distance)
 
     return value
 
@@ -197,8 +197,8 @@ def exact_distance() -> Report:
             edges = universe.sensitive_edges(beta + 1 - k)
             for place in range(universe.places):
                 truth = universe.true_discrepancy(place, beta, edges)[inner]
-                found = _at_place(_bound(radius, beta, k, tight=False), universe, place, inner)
-                apart = np.where(truth < 0, ~np.isinf(found), found != truth)
+                distances = _at_place(_bound(radius, beta, k, tight=False), universe, place, inner)
+                apart = np.where(truth < 0, ~np.isinf(distances), distances != truth)
                 tally.add_databases(universe, inner, apart * 1.0, f"{place=} {beta=} {k=}")
     return tally.report(0.0, "loss: 1 where the formula is not the distance")
 
@@ -216,8 +216,8 @@ def best_of_two_counts() -> Report:
     for beta, k in settings():
         edges = [universe.sensitive_edges(beta + 1 - k)[0], universe.sensitive_edges(1)[1]]
         truth = universe.true_discrepancy(0, beta, edges)[inner]
-        found = _at_place(_bound(1, beta, k, tight=True), universe, 0, inner)
-        tally.add_databases(universe, inner, (found != truth) * 1.0, f"{beta=} {k=}")
+        distances = _at_place(_bound(1, beta, k, tight=True), universe, 0, inner)
+        tally.add_databases(universe, inner, (distances != truth) * 1.0, f"{beta=} {k=}")
     return tally.report(0.0, "loss: 1 where λ* is not that distance")
 
 
@@ -226,8 +226,8 @@ def error_bound() -> Report:
     tally, rate = Tally(), 1.0
     for case in _everywhere(lambda _, beta, k: _bound(1, beta, k, tight=False)):
         steps, tau = case.universe.steps(1), case.beta + 1 - case.k
-        found, _ = steps.before_and_after(case.bound)
-        wrong = -rate * found - math.log1p(math.exp(-rate))
+        before, _ = steps.before_and_after(case.bound)
+        wrong = -rate * before - math.log1p(math.exp(-rate))
         excess = np.maximum(0.0, wrong + rate * np.abs(tau - steps.neighbours))
         losses = np.where(steps.neighbours < tau, excess, 0.0)
         tally.add_steps(case.universe, steps, losses, case.name)
@@ -244,14 +244,14 @@ def _losses_at_places(universe: Universe) -> list[list[Floats]]:
     """
     rate = float(_PLACES_EPSILON)
     share, everything = math.log1p(math.exp(-rate)), np.arange(len(universe.databases))
-    wrong, said = [], []
+    wrong, stated = [], []
     for place in range(universe.places):
         bound = _bound(1, _PLACES_BETA, _PLACES_K, tight=True)
         wrong.append(-rate * _at_place(bound, universe, place, everything) - share)
-        said.append(universe.anomalous(place, _PLACES_BETA))
+        stated.append(universe.anomalous(place, _PLACES_BETA))
     return [
         [
-            flip_losses((wrong[p][before], wrong[p][after]), (said[p][before], said[p][after]))
+            flip_losses((wrong[p][before], wrong[p][after]), (stated[p][before], stated[p][after]))
             for p in range(universe.places)
         ]
         for before, after in universe.sensitive_edges(_PLACES_BETA + 1 - _PLACES_K)
@@ -318,8 +318,8 @@ def underflow_mutant() -> Report:
     steps = universe.steps(1)
 
     def wrong(copies: int, neighbours: int) -> float:
-        found = discrepancy(copies, neighbours, beta=beta, k=beta) or 0
-        probability = math.exp(-rate * (found - 1)) / (1 + math.exp(rate))
+        distance = discrepancy(copies, neighbours, beta=beta, k=beta) or 0
+        probability = math.exp(-rate * (distance - 1)) / (1 + math.exp(rate))
         return math.log(probability) if probability > 0 else -math.inf
 
     losses = flip_losses(steps.before_and_after(wrong), steps.answers(beta))

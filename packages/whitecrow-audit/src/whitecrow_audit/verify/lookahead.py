@@ -70,10 +70,10 @@ def one_cell_mutant() -> Report:
     threshold = beta - k
 
     def law(x: Histogram) -> Mapping[Hashable, float]:
-        found: dict[Hashable, float] = {}
+        law: dict[Hashable, float] = {}
         for value, p in cell_law(x[0], threshold, 1.0).items():
-            found[value, x[1]] = p
-        return found
+            law[value, x[1]] = p
+        return law
 
     return exhaust(law, _sensitive_edges(2, 5, beta + 1 - k), 1.0)
 

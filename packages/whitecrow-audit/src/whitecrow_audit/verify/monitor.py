@@ -26,8 +26,7 @@ from whitecrow.histogram.noise_budget import Money
 from whitecrow.monitor.facts import MonitorFacts, Weighted
 from whitecrow.monitor.mechanism import resume
 from whitecrow.monitor.question import Monitor
-from whitecrow.monitor.strategy import Strategy
-from whitecrow.monitor.streams import Reader
+from whitecrow.monitor.streams import Reader, Strategy
 from whitecrow_audit.verify.tape import Tape, worst_of
 from whitecrow_audit.verify.universes import Checks, Histogram, together
 
@@ -69,13 +68,13 @@ PERSONS: tuple[Life, ...] = (
 
 
 def _rows(lives: tuple[Life, ...], x: Histogram, step: int, period: int) -> Any:
-    found = [
+    rows = [
         life[step]
         for life, count in zip(lives, x, strict=True)
         for _ in range(count)
         if life[step] is not None
     ]
-    kept = [value for value, when in found if when == period]  # type: ignore[misc]
+    kept = [value for value, when in rows if when == period]  # type: ignore[misc]
     return np.array(kept, dtype=np.float64).reshape(-1, 1)
 
 

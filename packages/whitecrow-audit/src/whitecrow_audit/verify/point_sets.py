@@ -189,10 +189,10 @@ def law(count: int, sensitivity: Fraction, noise: Calibration) -> Mapping[Hashab
     else:
         mass = partial(laws.discrete_gaussian_pmf, variance=amplitude * amplitude)
         reach = math.ceil(7 * float(amplitude)) + count
-    found: dict[Hashable, float] = {y: mass(y - count) for y in range(-reach, reach + 1)}
-    rest = (1 - sum(found.values())) / 2
+    law: dict[Hashable, float] = {y: mass(y - count) for y in range(-reach, reach + 1)}
+    rest = (1 - sum(law.values())) / 2
     # The noise beyond the range is cut off `count` further out on one side than on the other.
     drift = sum(mass(y) for y in range(reach - count + 1, reach + count + 1)) / 2
     if rest - drift > 1e-12:
-        found["below"], found["above"] = rest - drift, rest + drift
-    return found
+        law["below"], law["above"] = rest - drift, rest + drift
+    return law

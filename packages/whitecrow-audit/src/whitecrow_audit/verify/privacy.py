@@ -100,13 +100,13 @@ def _edges(guarantee: Guarantee) -> Edges:
     place = {x: i for i, x in enumerate(_universe())}
     zones = getattr(guarantee, "zones", ())
     conditions = getattr(guarantee, "conditions", ())
-    found = [
+    edges = [
         (place[x], place[y])
         for x, y in _pairs(getattr(guarantee, "unit", "add_remove"))
         if all(_covers(zone, x, y) for zone in zones)
         and all(CONDITIONS[condition](x, y) for condition in conditions)
     ]
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+    return np.array(edges, dtype=np.int64).reshape(-1, 2)
 
 
 @lru_cache(maxsize=4096)
@@ -117,8 +117,8 @@ def _distances(guarantee: Guarantee) -> Law:
 
     edges, size = _edges(guarantee), len(_universe())
     graph = csr_matrix((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(size, size))
-    found: Law = shortest_path(graph, directed=False, unweighted=True)
-    return found
+    distances: Law = shortest_path(graph, directed=False, unweighted=True)
+    return distances
 
 
 def _mechanism(guarantee: Guarantee, random_: random.Random) -> Law:
@@ -167,21 +167,21 @@ def _excess(law: Law, guarantee: Guarantee) -> tuple[float, str]:
     p, q = law[both[:, 0]], law[both[:, 1]]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if isinstance(guarantee, ZeroConcentrated):
-            found = np.full(len(both), -math.inf)
+            excess = np.full(len(both), -math.inf)
             for alpha in (1.05, 1.5, 2.0, 4.0, 16.0):
                 moment = np.where(p > 0, p**alpha * q ** (1 - alpha), 0).sum(axis=1)
-                found = np.maximum(
-                    found, np.log(moment) / (alpha - 1) - float(guarantee.rho) * alpha
+                excess = np.maximum(
+                    excess, np.log(moment) / (alpha - 1) - float(guarantee.rho) * alpha
                 )
         elif guarantee.delta == 0:
             ratio = np.where(p > 0, np.log(p) - np.log(q), -math.inf)
-            found = ratio.max(axis=1) - float(guarantee.epsilon)
+            excess = ratio.max(axis=1) - float(guarantee.epsilon)
         else:
             beyond = np.maximum(0, p - math.exp(guarantee.epsilon) * q).sum(axis=1)
-            found = beyond - float(guarantee.delta)
-    worst = int(found.argmax())
+            excess = beyond - float(guarantee.delta)
+    worst = int(excess.argmax())
     x, y = (_universe()[i] for i in both[worst])
-    return float(found[worst]), f"{x} ~ {y}"
+    return float(excess[worst]), f"{x} ~ {y}"
 
 
 def _guarantee(random_: random.Random) -> Guarantee:
@@ -230,9 +230,9 @@ class _Tally:
     def add(self, law: Law, guarantee: Guarantee, what: str) -> None:
         self.cases += 1
         self.edges += len(_edges(_bare(guarantee)))
-        found, edge = _excess(law, guarantee)
-        if found > self.worst:
-            self.worst, self.where = found, f"{what} at {edge}"
+        excess, edge = _excess(law, guarantee)
+        if excess > self.worst:
+            self.worst, self.where = excess, f"{what} at {edge}"
 
     def report(self, note: str) -> Report:
         worst = max(0.0, self.worst)

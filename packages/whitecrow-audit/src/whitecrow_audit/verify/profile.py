@@ -58,13 +58,15 @@ def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
         # The noise that one column alone would need, for all of them.
         alone = Profile(["x"], epsilon=1).parts(CARD)[0].share
         parts = tuple(part.__class__(part.name, part.kind, alone, False) for part in parts)
-    found = described(parts, facts, money, None, most_cells=256)
-    public: list[Hashable] = [found[name].edges + found[name].counts for name in CARD.names]
+    description = described(parts, facts, money, None, most_cells=256)
+    public: list[Hashable] = [
+        description[name].edges + description[name].counts for name in CARD.names
+    ]
     if broken.get("exact_missing"):
         cells = ByEdges(("x",), (np.array([0.0]),))
         public.append(int(facts.noisy_counts(cells, Silent())[0]))
     else:
-        public.append(found["x"].missing)
+        public.append(description["x"].missing)
     if broken.get("data_bounds"):
         lower = [value[1] for value, count in zip(VALUES, x, strict=True) if count]
         public.append(min(lower, default=0.0))
@@ -98,10 +100,10 @@ def named_values(
 
 
 def _partitions(total: int, most: int | None = None) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = [()]
+    partitions: list[tuple[int, ...]] = [()]
     for first in range(1, min(total, most or total) + 1):
-        found += [(first, *rest) for rest in _partitions(total - first, first)]
-    return found
+        partitions += [(first, *rest) for rest in _partitions(total - first, first)]
+    return partitions
 
 
 def _at_least(least: int, noise: Noise) -> float:

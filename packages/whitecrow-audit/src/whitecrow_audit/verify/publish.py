@@ -20,13 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.exhaustive import Report, exhaust
+from whitecrow.publish.buffered import Buffered, Coefficients
 from whitecrow.publish.clip import PrivateClip, quantile_utilities
-from whitecrow.publish.coefficients import Coefficients
-from whitecrow.publish.counters import Buffered
+from whitecrow.publish.facts import Position
 from whitecrow.publish.mechanism import begin, turn
 from whitecrow.publish.periods import Calendar
 from whitecrow.publish.plan import PublicationPlan, Stage, counter_for
-from whitecrow.publish.state import Position
 from whitecrow_audit.verify.universes import Checks
 
 Stream = tuple[tuple[int, ...], ...]
@@ -126,7 +125,7 @@ def _law(plan: PublicationPlan, window: int, stream: Stream, again: int | None =
     ``again`` names a period that a broken publisher shows twice, with fresh noise.
     """
     outputs = np.arange(-window, window + 1)
-    found = []
+    laws = []
     for channel in range(plan.channels):
         position, logs = _one_channel(begin(plan)), np.zeros(1)
         for t, day in enumerate(stream):
@@ -142,8 +141,8 @@ def _law(plan: PublicationPlan, window: int, stream: Stream, again: int | None =
             if t == again:
                 logs = (logs.reshape(weights.shape)[:, :, None] + weights[:, None, :]).ravel()
                 position = _spread(position, len(outputs))
-        found.append(logs)
-    return found
+        laws.append(logs)
+    return laws
 
 
 def _one_channel(position: Position) -> Position:
@@ -199,10 +198,10 @@ def _stream_check(
         for stream in pair:
             if stream not in laws:
                 laws[stream] = law(stream)
-        found = measure(laws[pair[0]], laws[pair[1]])
+        measured = measure(laws[pair[0]], laws[pair[1]])
         edges += 1
-        if found > worst:
-            worst, where = found, f"{pair[0]!r} ~ {pair[1]!r}"
+        if measured > worst:
+            worst, where = measured, f"{pair[0]!r} ~ {pair[1]!r}"
     note = f"{len(next(iter(laws.values()))[0])} outputs a stream and channel"
     return Report(len(laws), edges, worst, float(plan.budget), where, note)
 
@@ -277,7 +276,7 @@ def choice_law(clip: PrivateClip, epsilon: float, data: tuple[int, ...]) -> Mapp
     noise = np.arange(-200, 201)
     weights = (1 - ratio) / (1 + ratio) * ratio ** np.abs(noise)
     weights /= weights.sum()
-    found, still = {}, weights.copy()
+    law, still = {}, weights.copy()
     for limit, count in zip(limits[:-1], below[:-1], strict=True):
         # P(above + noise <= threshold) for each value of the threshold's noise.
         room = clip.above + noise - (len(data) - count)
@@ -286,10 +285,10 @@ def choice_law(clip: PrivateClip, epsilon: float, data: tuple[int, ...]) -> Mapp
             ratio ** np.abs(room) / (1 + ratio),
             1 - ratio ** np.maximum(room + 1, 0) / (1 + ratio),
         )
-        found[limit] = float((still * passes).sum())
+        law[limit] = float((still * passes).sum())
         still = still * (1 - passes)
-    found[limits[-1]] = float(still.sum())
-    return found
+    law[limits[-1]] = float(still.sum())
+    return law
 
 
 def _choice_check(method: str, factor: float = 1.0) -> Report:

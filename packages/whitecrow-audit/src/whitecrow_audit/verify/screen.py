@@ -27,8 +27,8 @@ def exact_distance() -> Report:
             near = universe.neighbours[:, place]
             yes = near + 1 <= beta
             far = np.where(yes, universe.distances(~yes, edges), universe.distances(yes, edges))
-            found = np.array([novelty_discrepancy(int(b), beta=beta) for b in near[inner]])
-            wrong = (found != far[inner]) * 1.0
+            distances = np.array([novelty_discrepancy(int(b), beta=beta) for b in near[inner]])
+            wrong = (distances != far[inner]) * 1.0
             tally.add_databases(universe, inner, wrong, f"{place=} {beta=}")
     return tally.report(0.0, "loss: 1 where the formula is not the distance")
 

@@ -150,10 +150,10 @@ def as_shipped(law: Law) -> Report:
             counters.replay(np.array(flags, dtype=np.float64)[:, None])
             for place in flags:
                 state = rules.flagged(x, state, place)
-            found = ActiveCounts(active, counters, every, law).counts()
+            counts = ActiveCounts(active, counters, every, law).counts()
             for place in range(PLACES):
                 tried += 1
-                if found[place] != min(law.most, rules.count(x, state, place)):
+                if counts[place] != min(law.most, rules.count(x, state, place)):
                     worst, where = 1.0, f"{x} after flags at {flags}, asked about {place}"
     return Report(len(xs), tried, worst, 0.0, where, "loss: 1 where a count differs")
 

@@ -95,12 +95,12 @@ class Universe:
         The record is sensitive if it has at least ``tau`` neighbours, itself included, in the
         larger database (``proof.md`` of identify, Lemma 1); ``tau <= 1`` gives every pair.
         """
-        found = []
+        edges = []
         for place in range(self.places):
             present = self.databases[:, place] >= 1
             larger = np.flatnonzero(present & (self.neighbours[:, place] >= tau))
-            found.append((larger - self.stride(place), larger))
-        return found
+            edges.append((larger - self.stride(place), larger))
+        return edges
 
     def steps(self, tau: int) -> Steps:
         """Return what the sensitive edges do around every place."""
@@ -190,18 +190,18 @@ def flip_losses(wrong: tuple[Floats, Floats], answers: tuple[Flags, Flags]) -> F
     """
     right = tuple(np.log1p(-np.exp(at)) for at in wrong)
     worst = np.zeros(len(wrong[0]))
-    for said in (True, False):
-        a, b = (np.where(answers[e] == said, right[e], wrong[e]) for e in (0, 1))
+    for answer in (True, False):
+        a, b = (np.where(answers[e] == answer, right[e], wrong[e]) for e in (0, 1))
         same = a == b  # also where both are impossible
         worst = np.maximum(worst, np.abs(np.where(same, 0.0, a) - np.where(same, 0.0, b)))
     return worst
 
 
 def _matrix(near: list[list[int]]) -> Flags:
-    found = np.zeros((len(near), len(near)), dtype=np.bool_)
+    matrix = np.zeros((len(near), len(near)), dtype=np.bool_)
     for place, others in enumerate(near):
-        found[place, others] = True
-    return found
+        matrix[place, others] = True
+    return matrix
 
 
 class Tally:

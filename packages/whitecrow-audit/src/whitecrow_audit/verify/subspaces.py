@@ -46,8 +46,8 @@ def ranking(question: Subspaces, eta: Fraction, x: Database) -> Mapping[Hashable
         for subspace, cap in zip(question.candidates(CARD), question.caps(CARD), strict=True)
     ]
     names = question.candidates(CARD)
-    found = laws.top_pmf(utilities, eta, question.top)
-    return {tuple(names[i] for i in chosen): chance for chosen, chance in found.items()}
+    law = laws.top_pmf(utilities, eta, question.top)
+    return {tuple(names[i] for i in chosen): chance for chosen, chance in law.items()}
 
 
 def lists(
@@ -110,13 +110,13 @@ def radius_by_search(
     question: Tune, noise: Calibration, drift: Fraction, universe: Universe, x: Database
 ) -> Mapping[Hashable, float]:
     """The exact law of the binary search: the chances of every way through it."""
-    found: dict[Hashable, float] = {}
+    law: dict[Hashable, float] = {}
     last = len(question.radii) - 1
 
     def walk(low: int, high: int, steps: int, chance: float) -> None:
         if steps == 0:
             answer = min(low, last)
-            found[answer] = found.get(answer, 0.0) + chance
+            law[answer] = law.get(answer, 0.0) + chance
             return
         middle = min((low + high) // 2, last)
         more = _chance_of_more(question, noise, drift, universe, x, question.radii[middle])
@@ -124,7 +124,7 @@ def radius_by_search(
         walk(low, middle, steps - 1, chance * (1 - more))
 
     walk(0, len(question.radii), question.steps, 1.0)
-    return found
+    return law
 
 
 def _chance_of_more(

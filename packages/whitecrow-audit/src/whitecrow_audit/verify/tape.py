@@ -121,17 +121,17 @@ def worst_of(
     """
     worst, where, count, seen = 0.0, "", 0, 0
     for seed in range(ways):
-        known = {}
+        cache = {}
         for x in databases(values, most):
             used = Tape(money, seed, **tape)
-            known[x] = way(x, used), used
-        seen += len(known)
+            cache[x] = way(x, used), used
+        seen += len(cache)
         for x, y in neighbours(money.relation, values, most):
             count += 1
-            (public, one), (other, two) = known[x], known[y]
-            found = _difference(one, two) if public == other else math.inf
-            if found > worst:
-                worst, where = found, f"{x} ~ {y}"
+            (public, one), (other, two) = cache[x], cache[y]
+            largest = _difference(one, two) if public == other else math.inf
+            if largest > worst:
+                worst, where = largest, f"{x} ~ {y}"
     return Report(seen, count, worst, float(money.total), where)
 
 

@@ -47,8 +47,8 @@ def alarm_rates(
     the records learned from, which is what a threshold promises.
     """
     question = Learn(epsilon="1", delta="1e-6", false_alarms=RATES, threshold_share="1/5")
-    for name, known in sets.items():
-        records, truth = known.load()
+    for name, entry in sets.items():
+        records, truth = entry.load()
         if len(records) <= LARGE:
             continue
         for seed in seeds:
@@ -89,8 +89,8 @@ def named_columns(
 ) -> Iterator[tuple[str, float, float]]:
     """Yield a set, how often the planted column is named first, and among the first three."""
     question = Learn(epsilon="1", delta="1e-6")
-    for name, known in sets.items():
-        records, truth = known.load()
+    for name, entry in sets.items():
+        records, truth = entry.load()
         if len(records) < least:
             continue
         places = []
@@ -100,5 +100,5 @@ def named_columns(
             values = np.stack([column.to_numpy() for column in added.columns], axis=1)
             own = values[np.arange(len(rows)), columns]
             places.append((values > own[:, None]).sum(axis=1))
-        found = np.concatenate(places)
-        yield name, float((found == 0).mean()), float((found < 3).mean())
+        places_named = np.concatenate(places)
+        yield name, float((places_named == 0).mean()), float((places_named < 3).mean())

@@ -34,9 +34,9 @@ def average_precision(truth: npt.NDArray[np.bool_], scores: Vector) -> float:
     """
     order = np.argsort(-scores, kind="stable")
     last = np.append(np.diff(scores[order]) != 0, True)
-    found = np.cumsum(truth[order])[last]
-    precision = found / (np.flatnonzero(last) + 1)
-    return float(np.sum(np.diff(found, prepend=0) * precision) / truth.sum())
+    hits = np.cumsum(truth[order])[last]
+    precision = hits / (np.flatnonzero(last) + 1)
+    return float(np.sum(np.diff(hits, prepend=0) * precision) / truth.sum())
 
 
 def paired(
@@ -68,5 +68,5 @@ def mean_ranks(values: Vector) -> Vector:
     """
     above = (values[None, :, :] > values[:, None, :]).sum(axis=1)
     equal = (values[None, :, :] == values[:, None, :]).sum(axis=1)
-    found: Vector = (above + (equal + 1) / 2).mean(axis=1)
-    return found
+    ranks: Vector = (above + (equal + 1) / 2).mean(axis=1)
+    return ranks

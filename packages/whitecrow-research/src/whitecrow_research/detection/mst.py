@@ -35,8 +35,12 @@ def synthetic(codes: Codes, bins: int, rho: float, seed: int) -> Codes:
     made[:, 0] = source.choice(len(shares[0]), len(seen), p=shares[0])
     for parent, child in pairs:
         table = _table(seen, parent, child, shares)
-        found = _fitted(table + source.normal(0, noise, table.shape), shares[parent], shares[child])
-        running = np.cumsum(found / found.sum(axis=1, keepdims=True), axis=1)[made[:, parent]]
+        table_fitted = _fitted(
+            table + source.normal(0, noise, table.shape), shares[parent], shares[child]
+        )
+        running = np.cumsum(table_fitted / table_fitted.sum(axis=1, keepdims=True), axis=1)[
+            made[:, parent]
+        ]
         drawn = (source.random(len(seen))[:, None] > running).sum(axis=1)
         made[:, child] = np.minimum(drawn, table.shape[1] - 1)
     return np.stack(
@@ -59,8 +63,8 @@ def _parted(group: Codes, made: Codes, source: np.random.Generator) -> Codes:
     sizes = np.array([len(one) for one in members])
     picked = (source.random(len(made)) * sizes[made]).astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    found: Codes = np.concatenate(members)[starts[made] + picked]
-    return found
+    codes: Codes = np.concatenate(members)[starts[made] + picked]
+    return codes
 
 
 def _table(seen: Codes, one: int, other: int, shares: tuple[Vector, ...]) -> Vector:
@@ -96,8 +100,8 @@ def _fitted(noisy: Vector, rows: Vector, columns: Vector) -> Vector:
     """Return the positive table nearest to noisy counts, by mirror descent from independence."""
     total = max(1.0, float(noisy.sum()))
     goal = noisy / total
-    found = np.outer(rows, columns)
+    joint = np.outer(rows, columns)
     for _ in range(_STEPS):
-        found = found * np.exp(np.clip(2.0 * (goal - found) / found.max(), -1.0, 1.0))
-        found *= (rows / np.maximum(found.sum(axis=1), 1e-12))[:, None]
-    return np.maximum(found, 1e-12)
+        joint = joint * np.exp(np.clip(2.0 * (goal - joint) / joint.max(), -1.0, 1.0))
+        joint *= (rows / np.maximum(joint.sum(axis=1), 1e-12))[:, None]
+    return np.maximum(joint, 1e-12)

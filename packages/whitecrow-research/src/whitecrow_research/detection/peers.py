@@ -73,8 +73,8 @@ def fourier(split: Split, seed: int) -> Vector:
     # Each record's features have norm at most sqrt(_FEATURES).
     noise = math.sqrt(_FEATURES / (2 * _rho()))
     total = np.cos(train @ waves + phases).sum(axis=0) + source.normal(0, noise, _FEATURES)
-    found: Vector = -(np.cos(test @ waves + phases) @ total)
-    return found
+    scores: Vector = -(np.cos(test @ waves + phases) @ total)
+    return scores
 
 
 def mahalanobis(split: Split, seed: int) -> Vector:
@@ -89,8 +89,8 @@ def mahalanobis(split: Split, seed: int) -> Vector:
     second = (train.T @ train + (rough + rough.T) / math.sqrt(2)) / size
     values, vectors = np.linalg.eigh(second - np.outer(mean, mean))
     values = np.maximum(values, noise * d * math.sqrt(d) / size)
-    found: Vector = (((test - mean) @ vectors) ** 2 / values).sum(axis=1)
-    return found
+    scores: Vector = (((test - mean) @ vectors) ** 2 / values).sum(axis=1)
+    return scores
 
 
 def tree(split: Split, seed: int) -> Vector:

@@ -41,13 +41,13 @@ def rows(sets: Mapping[str, Known], seeds: int, jobs: int | None = None) -> Iter
     """
     tasks = [(name, known, seed) for name, known in sets.items() for seed in range(seeds)]
     with ProcessPoolExecutor(jobs) as pool:
-        for found in pool.map(_rows, tasks):
-            yield from found
+        for batch in pool.map(_rows, tasks):
+            yield from batch
 
 
 def _rows(task: tuple[str, Known, int]) -> list[Row]:
-    name, known, seed = task
-    records, truth = known.load()
+    name, entry, seed = task
+    records, truth = entry.load()
     if len(records) < _LEAST:
         return []
     few = records.shape[1] <= FEW
@@ -73,10 +73,10 @@ def table(found: Iterable[Row]) -> Iterator[str]:
     Leads are means over the sets that have so many records. Sets of many records are few and easy,
     so an AUC is the forest's on its largest sample, averaged over all sets, plus the lead.
     """
-    known = list(found)
+    measured = list(found)
     for law, settings in PRICES.items():
         for few in (True, False):
-            kind = [row for row in known if row[0] == law and row[2] == few]
+            kind = [row for row in measured if row[0] == law and row[2] == few]
             most = {name: max(row[3] for row in kind if row[4] == name) for *_, name, _, _ in kind}
             forest = float(np.mean([row[6] for row in kind if row[3] == most[row[4]]]))
             yield f'    ("{law}", {few}): ('

@@ -29,8 +29,8 @@ def _pyod(module: str, name: str, *, most: int | None = None, **settings: Any) -
             train = train[kept]
         centre, spread = train.mean(axis=0), train.std(axis=0)
         spread[spread == 0] = 1.0
-        found = made(**settings, **seeded).fit((train - centre) / spread)
-        scores: Matrix = np.asarray(found.decision_function((test - centre) / spread), float)
+        detector = made(**settings, **seeded).fit((train - centre) / spread)
+        scores: Matrix = np.asarray(detector.decision_function((test - centre) / spread), float)
         return np.nan_to_num(scores, nan=0.0, posinf=1e300, neginf=-1e300)
 
     return detect

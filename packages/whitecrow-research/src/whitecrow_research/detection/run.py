@@ -177,12 +177,12 @@ def run(
                 target.write(json.dumps(line) + "\n")
                 target.flush()
                 rows[line["detector"], line["set"], line["seed"]] = line["row"]
-    found: Results = {detector: {name: [] for name in sets} for detector in wanted}
+    results: Results = {detector: {name: [] for name in sets} for detector in wanted}
     for detector, name, seed in sorted(rows, key=lambda key: key[2]):
         row = rows[detector, name, seed]
-        if row is not None and seed < seeds and name in found.get(detector, ()):
-            found[detector][name].append(row)
-    return found
+        if row is not None and seed < seeds and name in results.get(detector, ()):
+            results[detector][name].append(row)
+    return results
 
 
 def _kept(folder: Path, any_code: bool) -> dict[tuple[str, str, int], list[float] | None]:

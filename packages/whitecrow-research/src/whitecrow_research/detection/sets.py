@@ -68,7 +68,7 @@ def find(folders: Iterable[Path]) -> dict[str, Known]:
 
     Families are read from ``sources.csv`` (columns ``name`` and ``family``) where there is one.
     """
-    known: dict[str, Known] = {}
+    sets: dict[str, Known] = {}
     for folder in folders:
         listed = folder / "sources.csv"
         lines = listed.read_text().splitlines() if listed.exists() else ()
@@ -76,8 +76,8 @@ def find(folders: Iterable[Path]) -> dict[str, Known]:
         for path in sorted(folder.glob("*.npz")):
             name = re.sub(r"^\d+_", "", path.stem)
             kin = _KIN.get(name.lower(), name.lower())
-            known[name] = Known(path, families.get(name, kin))
-    return known
+            sets[name] = Known(path, families.get(name, kin))
+    return sets
 
 
 @dataclass(frozen=True)
@@ -121,5 +121,5 @@ def split(records: Matrix, truth: npt.NDArray[np.bool_], seed: int) -> Split:
 def within(part: Split, rows: Matrix) -> Matrix:
     """Return records as parts of the way from each column's lower bound to its upper."""
     low, high = part.bounds.T
-    found: Matrix = np.clip((rows - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
-    return found
+    scaled: Matrix = np.clip((rows - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+    return scaled

@@ -82,3 +82,38 @@ def embeddings(digit: int, columns: int = 512, outliers: int = 90) -> Labelled:
     rare = source.choice(np.flatnonzero(held.target == digit), outliers, replace=False)
     truth = np.repeat([False, True], [len(common), outliers])
     return features[np.concatenate([common, rare])], truth
+
+
+def tails(seed: int, size: int = 1800, columns: int = 21, moved: int = 8) -> Labelled:
+    """Return skewed, weakly related measurements; a tenth of the records are ill.
+
+    Illness moves several columns at once, each towards its own end and none of them far, as in
+    recordings of hearts.
+    """
+    source = np.random.default_rng(seed)
+    truth = np.arange(size) < size // 10
+    load = 0.3 * source.normal(size=(3, columns))
+    plain = source.normal(size=(size, 3)) @ load + source.normal(size=(size, columns))
+    hit = source.permutation(columns)[:moved]
+    severity = 1.6 * (0.5 + source.random(size)) * truth
+    plain[:, hit] += severity[:, None] * (0.5 + source.random((size, moved)))
+    kinds = [
+        np.exp(0.6 * plain),
+        plain,
+        np.maximum(np.exp(0.8 * plain) - 1.2, 0.0),  # mostly none
+    ]
+    side = np.where(source.random(columns) < 0.7, 1.0, -1.0)
+    return side * np.choose(source.integers(3, size=columns), kinds), truth
+
+
+def clearest(rows: npt.NDArray[np.float64], truth: npt.NDArray[np.bool_], kept: int) -> Labelled:
+    """Return a set with those of its outliers that a linear rule, told the labels, knows best."""
+    from sklearn.linear_model import LogisticRegression
+
+    spread = np.where(rows.std(axis=0) > 0, rows.std(axis=0), 1.0)
+    even = (rows - rows.mean(axis=0)) / spread
+    known = LogisticRegression(max_iter=500).fit(even, truth).decision_function(even)
+    outliers = np.flatnonzero(truth)
+    best = outliers[np.argsort(-known[outliers])[:kept]]
+    places = np.concatenate([np.flatnonzero(~truth), best])
+    return rows[places], truth[places]

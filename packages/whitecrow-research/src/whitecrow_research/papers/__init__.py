@@ -48,6 +48,6 @@ def load(name: str) -> Paper:
     """Return one paper by name."""
     if name not in NAMES:
         raise invalid("papers", "name", f"one of {', '.join(NAMES)}", name)
-    found = importlib.import_module(f"whitecrow_research.papers.{name}").PAPER
-    assert isinstance(found, Paper)
-    return found
+    paper = importlib.import_module(f"whitecrow_research.papers.{name}").PAPER
+    assert isinstance(paper, Paper)
+    return paper

@@ -207,11 +207,11 @@ def convert(folder: Path, out: Path) -> Mapping[str, str]:
     """Make the files whose originals lie in a folder; say what became of each."""
     from pyarrow import parquet
 
-    found = {}
+    converted = {}
     for file in FILES:
         paths = sorted(folder.glob(file.originals))
         if not paths:
-            found[file.name] = f"no {file.originals} there"
+            converted[file.name] = f"no {file.originals} there"
             continue
         try:
             table = file.make(paths)
@@ -221,5 +221,5 @@ def convert(folder: Path, out: Path) -> Mapping[str, str]:
             ) from None
         out.mkdir(parents=True, exist_ok=True)
         parquet.write_table(table, out / file.name, compression="zstd")
-        found[file.name] = f"{table.num_rows:,} rows, {state(file, out)}"
-    return found
+        converted[file.name] = f"{table.num_rows:,} rows, {state(file, out)}"
+    return converted

@@ -34,7 +34,7 @@ def run_all(papers: Sequence[Paper], context: Context, progress: Progress | None
                 (paper, keys, pool.submit(_compute, paper.name, context, keys))
                 for paper, keys in tasks
             ]
-            found = {
+            sections = {
                 (paper.name, key): section
                 for paper, keys, future in begun
                 for key, section in zip(keys, future.result(), strict=True)
@@ -42,7 +42,7 @@ def run_all(papers: Sequence[Paper], context: Context, progress: Progress | None
     finally:
         queue.put(None)
         listener.join()
-    return [(paper, [found[paper.name, key] for key in paper.sections]) for paper in papers]
+    return [(paper, [sections[paper.name, key] for key in paper.sections]) for paper in papers]
 
 
 def _tasks(papers: Sequence[Paper]) -> Iterator[tuple[Paper, tuple[str, ...]]]:

@@ -261,12 +261,12 @@ def run(
     """Compute the sections of a paper, all or those named."""
     for key in only:
         if key not in paper.sections:
-            known = ", ".join(paper.sections)
-            raise InvalidInput(f"{paper.name} has no table {key!r}; it has {known}.")
+            names = ", ".join(paper.sections)
+            raise InvalidInput(f"{paper.name} has no table {key!r}; it has {names}.")
     context.out.mkdir(parents=True, exist_ok=True)
     wanted = [key for key in paper.sections if not only or key in only]
     use_compiled()  # hundreds of thousands of small counts: loading the kernels pays
-    found = []
+    sections = []
     for done, key in enumerate(wanted):
         if progress is not None:
             progress(done, len(wanted), f"{paper.name}: {key}")
@@ -277,10 +277,10 @@ def run(
             start = time.perf_counter()
             section = paper.sections[key](context)
             section = replace(section, seconds=time.perf_counter() - start)
-            written = json.dumps([settings, asdict(section)], default=str)
-            kept.write_text(written, encoding="utf-8")
-        found.append(section)
-    return found
+            text = json.dumps([settings, asdict(section)], default=str)
+            kept.write_text(text, encoding="utf-8")
+        sections.append(section)
+    return sections
 
 
 def _kept(path: Path, settings: list[Any]) -> Section | None:

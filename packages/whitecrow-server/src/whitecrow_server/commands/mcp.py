@@ -45,7 +45,7 @@ def command(
 ) -> None:
     """Serve the Model Context Protocol on standard input and output, for an assistant.
 
-    It lists datasets, prices questions and answers about made-up records, free. A question of the
+    It lists datasets, prices questions and answers about synthetic records, free. A question of the
     data is asked when a person has confirmed its price: in the assistant's program where that can
     ask its user, else with --approve at another terminal. What can be spent at the most is what the
     custodian allows the analyst whose token it is.
@@ -53,13 +53,13 @@ def command(
     from whitecrow.client import Client
     from whitecrow_server.mcp import Approvals, Assistant, serve
 
-    known = Approvals(Path(approvals) if approvals else _state_folder())
+    store = Approvals(Path(approvals) if approvals else _state_folder())
     if approve is not None:
-        spend = known.requested(approve)
+        spend = store.requested(approve)
         click.echo(str(spend), err=True)
         if not click.confirm("Spend it?", default=False, err=True):
             raise NotAllowed("Not approved; nothing is spent.")
-        known.approve(spend)
+        store.approve(spend)
         output.show({"approved": approve}, f"Approved {approve}; the assistant may ask it once.")
         return
     if server is None:
@@ -73,14 +73,14 @@ def command(
     for stream in (sys.stdin, sys.stdout):
         # A byte that is no text must not end the session; JSON says where it stands.
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
-    serve(Assistant(client, known, most=most), sys.stdin, sys.stdout)
+    serve(Assistant(client, store, most=most), sys.stdin, sys.stdout)
 
 
-def _caps(written: tuple[str, ...]) -> dict[str, Fraction]:
+def _caps(given: tuple[str, ...]) -> dict[str, Fraction]:
     from whitecrow_server.mcp.approvals import AMOUNTS
 
     caps: dict[str, Fraction] = {}
-    for one in written:
+    for one in given:
         name, _, number = one.rpartition("=")
         name = name or "epsilon"
         try:

@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from whitecrow_server import Service
 
 
-@contextlib.contextmanager
-def _opened(ledger: str | None, ledger_file: str | None) -> Iterator[tuple[Service, str]]:
-    """The service's own tables, and who signs for what is done to them."""
-    from whitecrow_server import Service, Settings
-
-    service = Service(Settings(database=ledger_address(ledger, ledger_file)))
-    try:
-        yield service, f"operator {getpass.getuser()}"
-    finally:
-        service.close()
-
-
 @click.group("people", epilog="Example: whitecrow people --ledger accounts.db reset carla")
 @click.option("--ledger", envvar="WHITECROW_LEDGER", help="Where the service keeps its accounts.")
 @click.option(
@@ -47,9 +35,17 @@ def command(context: click.Context, ledger: str | None, ledger_file: str | None)
     context.meta["whitecrow.service"] = (ledger, ledger_file)
 
 
-def _service() -> contextlib.AbstractContextManager[tuple[Service, str]]:
+@contextlib.contextmanager
+def _service() -> Iterator[tuple[Service, str]]:
+    """The service's own tables, and who signs for what is done to them."""
+    from whitecrow_server import Service, Settings
+
     ledger, file = click.get_current_context().meta["whitecrow.service"]
-    return _opened(ledger, file)
+    service = Service(Settings(database=ledger_address(ledger, file)))
+    try:
+        yield service, f"operator {getpass.getuser()}"
+    finally:
+        service.close()
 
 
 @command.command("list", epilog="Example: whitecrow people --ledger accounts.db list")
@@ -57,9 +53,10 @@ def _service() -> contextlib.AbstractContextManager[tuple[Service, str]]:
 def list_(output: Output) -> None:
     """Everybody, with role and state."""
     with _service() as (service, _):
-        found = service.people.all()
-    lines = [f"{one.name:<24} {one.role:<10} {_state(one.disabled)}" for one in found]
-    output.show({"people": [one.to_json() for one in found]}, "\n".join(lines) or "Nobody.")
+        people = service.people.all()
+    state = {True: "deactivated", False: "active"}
+    lines = [f"{one.name:<24} {one.role:<10} {state[one.disabled]}" for one in people]
+    output.show({"people": [one.to_json() for one in people]}, "\n".join(lines) or "Nobody.")
 
 
 @command.command("add", epilog="Example: whitecrow people --ledger accounts.db add carla custodian")
@@ -68,7 +65,7 @@ def list_(output: Output) -> None:
 @click.pass_obj
 def add(output: Output, name: str, role: str) -> None:
     """Make somebody known, and print a password for them, once."""
-    from whitecrow_server._trail import Act
+    from whitecrow_server._people import Act
 
     with _service() as (service, by):
         service.people.add(name, role, act=Act(by, "invite", name, {"role": role}))
@@ -81,16 +78,16 @@ def add(output: Output, name: str, role: str) -> None:
 @click.pass_obj
 def reset(output: Output, name: str) -> None:
     """Give somebody a new password, printed once; their second factor and lock-out end too."""
-    from whitecrow_server._trail import Act
+    from whitecrow_server._people import Act
 
     with _service() as (service, by):
         person = service.people.get(name)
         if person.disabled:
             service.people.disable(name, False, act=Act(by, "activate", name))
-        service.second_factor.remove(name, by=by)
+        service.sessions.end_second_factor(name, by=by)
         act = Act(by, "reset-password", name)
         password = service.sessions.new_password(name, by=by[:64], act=act)
-        service.sessions.unlock(name)
+        service.sessions.attempts.unlock(name)
     _shown(output, name, password)
 
 
@@ -99,7 +96,7 @@ def reset(output: Output, name: str) -> None:
 @click.pass_obj
 def sign_out(output: Output, name: str) -> None:
     """End all of somebody's sessions and tokens."""
-    from whitecrow_server._trail import Act
+    from whitecrow_server._people import Act
 
     with _service() as (service, by):
         service.people.get(name)
@@ -121,24 +118,17 @@ def rotate_keys(output: Output) -> None:
 @click.pass_obj
 def trail(output: Output) -> None:
     """What administrators did, the oldest first, and whether the chain of it is whole."""
-    from whitecrow_server._trail import Trail
+    from whitecrow_server._people import Trail
 
     with _service() as (service, _):
         acts, broken = Trail(service.store).page(), Trail(service.store).broken()
     lines = [
-        "  ".join([_moment(one["at"]), f"{one['actor']:<24} {one['act']:<18}", one["target"]])
-        for one in acts
+        f"{datetime.datetime.fromtimestamp(act['at'], datetime.UTC):%Y-%m-%d %H:%M}  "
+        f"{act['actor']:<24} {act['act']:<18}  {act['target']}"
+        for act in acts
     ]
     lines.append("The chain is whole." if broken is None else f"Broken at {broken}.")
     output.show({"acts": acts, "broken": broken}, "\n".join(lines))
-
-
-def _moment(at: float) -> str:
-    return f"{datetime.datetime.fromtimestamp(at, datetime.UTC):%Y-%m-%d %H:%M}"
-
-
-def _state(disabled: bool) -> str:
-    return "deactivated" if disabled else "active"
 
 
 def _shown(output: Output, name: str, password: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.util
 import os
 import shutil
 import sys
@@ -15,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whitecrow.cli.folded import FoldedCommand
+from whitecrow.cli.screen_output import FoldedCommand
 from whitecrow.cli.secrets import ledger_address, named, secret
 from whitecrow.errors import InvalidInput, NoTls
-from whitecrow_server._provider import Provider
-from whitecrow_server._settings import LOOPBACK, Launch, Settings, flags_of
-from whitecrow_server.commands._listening import bound, run, shared_folder
+from whitecrow_server._logs import append
+from whitecrow_server._settings import LOOPBACK, Launch, Provider, Settings, flags_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -48,38 +46,36 @@ def application() -> FastAPI:
     # Threads that compute let those that reply go on after a millisecond, not after five.
     sys.setswitchinterval(0.001)
     settings = Settings.from_text(os.environ[SETTINGS])
-    pages: Any = None
-    if settings.console and importlib.util.find_spec("whitecrow_server.console") is not None:
-        pages = importlib.import_module("whitecrow_server.console").mount
-    return create_app(settings, pages=pages)
+    if not settings.console:
+        return create_app(settings)
+    from whitecrow_server.console import mount
+
+    return create_app(settings, pages=mount)
 
 
 def _option(one: dataclasses.Field[Any]) -> _Option:
-    said = one.metadata
+    declared = one.metadata
     flags = flags_of(one)
     variable = f"WHITECROW_SERVE_{flags[0].removeprefix('--').replace('-', '_').upper()}"
-    how: dict[str, Any] = {"help": said["words"], "envvar": said.get("env", variable)}
+    how: dict[str, Any] = {"help": declared["words"], "envvar": declared.get("env", variable)}
     names = ["/".join(flags), one.name]
     if isinstance(one.default, bool):
-        how |= {"is_flag": True, "default": said.get("usual", one.default)}
+        how |= {"is_flag": True, "default": declared.get("usual", one.default)}
         how["show_default"] = len(flags) > 1
     elif isinstance(one.default, int | float):
         number = click.IntRange if isinstance(one.default, int) else click.FloatRange
-        how |= {
-            "type": number(said["least"], said.get("most")),
-            "default": said.get("usual", one.default),
-        }
-        how["show_default"] = True
-    elif "choices" in said:
-        how["type"] = click.Choice(said["choices"])
-    elif "file" in said:
+        how |= {"default": declared.get("usual", one.default), "show_default": True}
+        how["type"] = number(declared["least"], declared.get("most"))
+    elif "choices" in declared:
+        how["type"] = click.Choice(declared["choices"])
+    elif "file" in declared:
         folder = one.name == "data"
-        how["type"] = click.Path(exists=said["file"], file_okay=not folder, dir_okay=folder)
+        how["type"] = click.Path(exists=declared["file"], file_okay=not folder, dir_okay=folder)
     if isinstance(one.default, str):
         how |= {"default": one.default, "show_default": True}
-    if "value" in said:
-        how["metavar"] = said["value"]
-    if said.get("many") or one.name == "deadlines":
+    if "value" in declared:
+        how["metavar"] = declared["value"]
+    if declared.get("many") or one.name == "deadlines":
         how["multiple"] = True
     return click.option(*names, **how)
 
@@ -102,6 +98,8 @@ def command(output: Output, /, **given: Any) -> None:
     proxy that has one (--behind-tls-proxy), or your word that it may do without. The environment
     sets an option, too: WHITECROW_SERVE_RATE, say.
     """
+    from whitecrow_server._listening import bound, run, shared_folder
+
     launch = Launch(**{one.name: given.pop(one.name) for one in dataclasses.fields(Launch)})
     tls, host = launch.tls_certificate is not None, launch.host
     if tls != (launch.tls_key is not None):
@@ -132,7 +130,13 @@ def command(output: Output, /, **given: Any) -> None:
             telemetry_headers=_headers(),
             **given,
         )
-        check_log(settings.log_file)
+        try:
+            append(settings.log_file, "")
+        except OSError:
+            log = str(settings.log_file)
+            raise InvalidInput(
+                f"The custodian's log {log!r} cannot be written; say --custodian-log FILE."
+            ) from None
         say_broken(output)
         listening = [
             stack.enter_context(contextlib.closing(one))
@@ -179,16 +183,6 @@ def trusted(host: str, behind: bool, given: tuple[str, ...]) -> tuple[str, ...]:
     return ("127.0.0.0/8", "::1")
 
 
-def check_log(file: Path) -> None:
-    """Refuse to start where the causes of faults could not be written down."""
-    try:
-        os.close(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
-    except OSError:
-        raise InvalidInput(
-            f"The custodian's log {str(file)!r} cannot be written; say --custodian-log FILE."
-        ) from None
-
-
 def known_hosts(host: str, given: tuple[str, ...]) -> tuple[str, ...]:
     """The host names to answer to: any if it listens widely and none was named."""
     if host not in LOOPBACK and not given:
@@ -197,14 +191,14 @@ def known_hosts(host: str, given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
-    found = []
+    named_values = []
     for one in given:
         name, equals, value = one.partition("=")
         if not (name and equals and value):
             # An address is not repeated: it may hold a password.
             raise InvalidInput(f"Write NAME=VALUE, not {'URL' if '://' in one else repr(one)}.")
-        found.append((name, value))
-    return found
+        named_values.append((name, value))
+    return named_values
 
 
 def _headers() -> dict[str, str]:
@@ -268,11 +262,20 @@ def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:
         file = str(settings.log_file.with_name("first-sign-in.txt"))  # output goes to some log
     if file:
         _hand_over(Path(file), lines)
-        said = f"{listens}\nThe first password and token are in {file}: read it, then delete it."
-        output.show({"url": url, "first_sign_in": file}, said)
+        invitation = (
+            f"{listens}\nThe first password and token are in {file}: read it, then delete it."
+        )
+        output.show({"url": url, "first_sign_in": file}, invitation)
         return
     if demo:
-        lines += ["", *_example(url, made["analyst"])]
+        lines += [
+            "",
+            f"Open {url}/console in a browser, or ask in Python:",
+            "  import whitecrow as wc",
+            f'  client = wc.Client("{url}", "{made["analyst"]}")',
+            '  detector = client.learn(["age", "bmi", "systolic"], epsilon="1/2").answer',
+            '  detector.scores({"age": 74, "bmi": 44.0, "systolic": 222})',
+        ]
     output.show(
         {"url": url, "tokens": made, "passwords": passwords}, "\n".join([listens, "", *lines])
     )
@@ -283,20 +286,10 @@ def _hand_over(file: Path, lines: list[str]) -> None:
     try:
         file.unlink(missing_ok=True)  # of an earlier, emptied database; its mode may be another
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-        with os.fdopen(os.open(file, flags, 0o600), "w", encoding="utf-8") as written:
-            written.write("\n".join(lines) + "\n")
+        with os.fdopen(os.open(file, flags, 0o600), "w", encoding="utf-8") as handle:
+            handle.write("\n".join(lines) + "\n")
     except OSError:
         raise InvalidInput(
             f"The first password cannot be written to {str(file)!r}: name another file in "
             "WHITECROW_FIRST_SIGN_IN, or give one by WHITECROW_CUSTODIAN_PASSWORD_FILE."
         ) from None
-
-
-def _example(url: str, token: str) -> list[str]:
-    return [
-        f"Open {url}/console in a browser, or ask in Python:",
-        "  import whitecrow as wc",
-        f'  client = wc.Client("{url}", "{token}")',
-        '  detector = client.learn(["age", "bmi", "systolic"], epsilon="1/2").answer',
-        '  detector.scores({"age": 74, "bmi": 44.0, "systolic": 222})',
-    ]

@@ -9,18 +9,17 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from whitecrow_server._handler import RequestHandler
+from whitecrow_server.console import _account as account
 from whitecrow_server.console import _analyst as analyst
-from whitecrow_server.console import _custodian as custodian
+from whitecrow_server.console import _datasets as datasets
 from whitecrow_server.console import _laboratory as laboratory
 from whitecrow_server.console import _me as me
 from whitecrow_server.console import _onboarding as onboarding
 from whitecrow_server.console import _people as people
 from whitecrow_server.console import _policy as policy
 from whitecrow_server.console import _privacy_map as privacy_map
-from whitecrow_server.console import _revisions as revisions
 from whitecrow_server.console import _screening as screening
 from whitecrow_server.console import _sign_in_pages as sign_in_pages
-from whitecrow_server.console import _timeline as timeline
 from whitecrow_server.console import _use as use
 from whitecrow_server.console._site import Site
 
@@ -35,18 +34,9 @@ def mount(app: FastAPI, handler: RequestHandler) -> None:
 def site_of(handler: RequestHandler) -> Site:
     site = Site(handler)
     for part in (
-        sign_in_pages,
-        me,
-        custodian,
-        onboarding,
-        policy,
-        people,
-        use,
-        timeline,
-        revisions,
+        *(sign_in_pages, me, datasets, onboarding, policy, people, use, account),
+        *(privacy_map, analyst, screening, laboratory),
     ):
-        part.add(site)
-    for part in (privacy_map, analyst, screening, laboratory):
         part.add(site)
     site.finish()
     return site

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from whitecrow.data import Card
 from whitecrow.detector import Detector
+from whitecrow.detector.contributions import TopOutliers
 from whitecrow.errors import (
     BudgetExhausted,
     InvalidInput,
     NotKnown,
     NotReady,
     PolicyViolation,
-    WhitecrowError,
     http_status,
 )
 from whitecrow.privacy import Guarantee, guarantee
 from whitecrow.question import (
+    Question,
     Release,
     Said,
     coin_warning,
@@ -33,18 +37,20 @@ from whitecrow.questions import kinds, question_type, type_of
 from whitecrow.rendering import figure_rows
 from whitecrow_server._scheduling import due
 from whitecrow_server._untrusted_input import question_from, strict_json
-from whitecrow_server.console import _charts as charts
 from whitecrow_server.console import _code as code
-from whitecrow_server.console import _scoring as scoring
 from whitecrow_server.console import _screening as screening
-from whitecrow_server.console._custodian import CUSTODIAN, stepping
-from whitecrow_server.console._fields import labels_of, mistake
-from whitecrow_server.console._forms import question_groups, read_question_form
-from whitecrow_server.console._guide import STEPS, first_question
-from whitecrow_server.console._show import gauges
-from whitecrow_server.console._site import HOME, Form, Go, Page, Sent, Site, Visit, missing
+from whitecrow_server.console._datasets import (
+    ASKING,
+    CUSTODIAN,
+    STEPS,
+    first_question,
+    loaded_card,
+    stepping,
+)
+from whitecrow_server.console._forms import labels_of, question_groups, read_question_form
+from whitecrow_server.console._show import series_chart
+from whitecrow_server.console._site import HOME, Go, Page, Sent, Site, Visit, missing
 
-_ASKING = ("analyst", "custodian")
 _A_PAGE = 25
 _MOST_PAGES = 10**6
 _SHOWN = 50
@@ -62,50 +68,40 @@ def add(site: Site) -> None:
     service = site.service
 
     def opened(visit: Visit) -> tuple[dict[str, Any], Card]:
-        found = service.dataset(visit.who, visit.part("name"))
-        if found["card"] is None:
-            raise NotReady("This dataset is being loaded; come back in a moment.")
-        return found, Card.from_json(found["card"])
+        dataset = service.dataset(visit.who, visit.part("name"))
+        return dataset, loaded_card(dataset)
 
-    def form_page(visit: Visit, *, status: int = 200, **more: Any) -> Page:
-        found, card = opened(visit)
-        kind = visit.part("kind")
-        if kind not in kinds():
-            raise missing()
-        question = question_type(kind).question
+    def form_page(visit: Visit, **more: Any) -> Page:
+        dataset, card = opened(visit)
+        kind, question = _kind(visit)
         values: dict[str, Any] = {
-            "dataset": found,
-            "gauges": gauges(found),
-            "steps": stepping(service, visit.who, found),
+            "dataset": dataset,
+            "steps": stepping(service, visit.who, dataset),
             "kind": kind,
             "title": question.__name__,
             "asks": question.asks,
             "groups": tuple(question_groups(question, card)),
-            "typed": visit.form if visit.form.fields else _linked(visit),
+            "typed": visit.form if visit.form.fields else visit.linked,
             "guide": STEPS if visit.query("first") or visit.form.one("first") else (),
-            "wrong": "",
             "priced": None,
             "dummy": None,
         }
         if visit.query("first"):
-            suggested = first_question(card, [kind], found["remaining"])
+            suggested = first_question(card, [kind], dataset["remaining"])
             values["typed"] = visit.form if suggested is None else suggested.typed
-        return Page("ask.html", {**values, **more}, status)
+        return Page("ask.html", {**values, **more})
 
     def price(visit: Visit, **more: Any) -> Page:
         """Step one: what would it cost, and how wrong may it be?"""
-        found, card = opened(visit)
-        kind = visit.part("kind")
-        if kind not in kinds():
-            raise missing()
+        dataset, card = opened(visit)
+        kind, declared = _kind(visit)
         try:
-            asked = read_question_form(question_type(kind).question, visit.form, card)
-            written = {"kind": kind, **asked.question}
-            description = service.price(visit.who, found["name"], written, asked.public)
+            asked, public = read_question_form(declared, visit.form, card)
+            written = {"kind": kind, **asked}
+            description = service.price(visit.who, dataset["name"], written, public)
             question = question_from(written)
         except InvalidInput as error:
-            labels = labels_of(question_groups(question_type(kind).question, card))
-            return form_page(visit, status=http_status(error), **mistake(error, labels))
+            return form_page(visit).refusing(error, labels_of(question_groups(declared, card)))
         words = description.words.removesuffix(description.price.statement()).strip()
         full = {"kind": kind, **question.to_json()}
         stored, refusal = _known(visit, full)
@@ -117,11 +113,11 @@ def add(site: Site) -> None:
             "figures": figure_rows(question.figures, description.figures),
             "curve": screening.error_curve(description.figures),
             "question": full,
-            "deadline": service.deadline(visit.who, found["name"], written),
-            "left": found["remaining"].get(_line(description.price)),
+            "deadline": service.deadline(visit.who, dataset["name"], written),
+            "left": dataset["remaining"].get(_line(description.price)),
             "stored": stored,
             "refusal": refusal,
-            "alone": service.alone(visit.who, found["name"]),
+            "alone": service.alone(visit.who, dataset["name"]),
         }
         return form_page(visit, priced=priced, **more)
 
@@ -134,27 +130,24 @@ def add(site: Site) -> None:
             return False, str(error)
 
     def dummy(visit: Visit) -> Page:
-        """The question that was priced, about made-up records: free, and marked as such."""
-        written = asked_of(visit)
-        return price(visit, dummy=service.dummy(visit.who, visit.part("name"), written).in_words)
+        """The question that was priced, about synthetic records: free, and marked as such."""
+        question = asked_of(visit)
+        return price(visit, dummy=service.dummy(visit.who, visit.part("name"), question).in_words)
 
     def asked_of(visit: Visit) -> dict[str, Any]:
         kind = visit.part("kind")
-        written = strict_json(visit.form.one("question").encode())
-        if kind not in kinds() or not isinstance(written, dict) or written.get("kind") != kind:
+        question = strict_json(visit.form.one("question").encode())
+        if kind not in kinds() or not isinstance(question, dict) or question.get("kind") != kind:
             raise InvalidInput("The form is stale; load the page again.")
-        return written
+        return question
 
     def ask(visit: Visit) -> Page | Go:
         """Step two: ask the very question that was priced."""
-        name, state = visit.part("name"), visit.request.state
+        name = visit.part("name")
         try:
-            out: Release | WhitecrowError | None = state.out
-            if isinstance(out, WhitecrowError):
-                raise out
-            release = out or site.handler.answered(visit.request, state.asking, lambda: visit.who)
+            release = site.released(visit)
         except (BudgetExhausted, PolicyViolation) as error:
-            return form_page(visit, status=http_status(error), refused=str(error))
+            return replace(form_page(visit, refused=str(error)), status=http_status(error))
         if type_of(question_from(release.question)).series is not None:
             # The ledger has the series; the answer of a step is shown to whoever asks for it.
             return answer_page(visit, _released(release), again=not release.charged)
@@ -169,41 +162,32 @@ def add(site: Site) -> None:
     def all_questions(visit: Visit, name: str) -> Iterator[dict[str, Any]]:
         """An analyst's questions, the newest first, read page by page."""
         skip = 0
-        while True:
-            listed = service.asked(visit.who, name, skip=skip)
+        while listed := service.asked(visit.who, name, skip=skip):
             yield from reversed(listed)
-            if not listed:
-                return
             skip += len(listed)
 
     def history(visit: Visit) -> Page:
-        found, card = opened(visit)
+        dataset, card = opened(visit)
         page = int(visit.query("page")) if visit.query("page").isdecimal() else 1
         page = min(max(1, page), _MOST_PAGES)
         listed = service.asked(
-            visit.who, found["name"], skip=(page - 1) * _A_PAGE, limit=_A_PAGE + 1
+            visit.who, dataset["name"], skip=(page - 1) * _A_PAGE, limit=_A_PAGE + 1
         )[::-1]
-        shown = [
-            {
-                **one,
-                "kind": one["question"]["kind"],
-                "digest": _digest(one["question"]),
-                "error": "",
-            }
-            for one in listed[:_A_PAGE]
-        ]
-        for one in shown:
-            if one["outcome"] == "answered" and not one["digest"]:
-                one["said"] = Said(str(one["answer"]))
-            elif one["outcome"] == "answered":
-                question = question_from(one["question"])
-                one["said"] = question.says(one["answer"])
-                one["error"] = error_words(question, known_figures(question, card))
+        shown = listed[:_A_PAGE]
+        for asked in shown:
+            asked |= {"kind": asked["question"]["kind"], "error": ""}
+            asked["digest"] = _digest(asked["question"])
+            if asked["outcome"] != "answered":
+                asked["unanswered"] = NO_ANSWER[asked["outcome"]]
+            elif asked["digest"]:
+                question = question_from(asked["question"])
+                asked["said"] = question.says(asked["answer"])
+                asked["error"] = error_words(question, known_figures(question, card))
             else:
-                one["unanswered"] = NO_ANSWER[one["outcome"]]
+                asked["said"] = Said(str(asked["answer"]))
         more = len(listed) > _A_PAGE
         values = {"questions": shown, "page": page, "pages": page + more}
-        return Page("history.html", {"dataset": found, "gauges": gauges(found), **values})
+        return Page("history.html", {"dataset": dataset, **values})
 
     def own(visit: Visit, name: str, key: str) -> dict[str, Any] | None:
         """An analyst's own newest question with this digest, whatever has become of it."""
@@ -230,41 +214,36 @@ def add(site: Site) -> None:
         return learned
 
     def download(visit: Visit) -> Sent:
-        found, _ = opened(visit)
-        learned = detector_of(visit, found["name"])
-        return Sent(f"{found['name']}.detector", learned.to_bytes())
+        name = opened(visit)[0]["name"]
+        return Sent(f"{name}.detector", detector_of(visit, name).to_bytes())
 
     def score(visit: Visit) -> Page:
         """Score records that are sent along, and keep nothing of them."""
-        found, _ = opened(visit)
-        learned = detector_of(visit, found["name"])
+        dataset, _ = opened(visit)
+        learned = detector_of(visit, dataset["name"])
         typed = visit.form.one("records")
         values: dict[str, Any] = {
-            "dataset": found,
-            "at": f"{HOME}/datasets/{found['name']}/answers/{visit.part('digest')}",
+            "dataset": dataset,
+            "at": _answer_at(visit),
             "columns": learned.columns,
-            "most_rows": scoring.MOST_ROWS,
+            "most_rows": MOST_ROWS,
             "most_bytes": service.settings.largest_body,
             "typed": typed,
-            "wrong": "",
             "found": None,
         }
-        if not typed:
-            return Page("score.html", values)
         try:
-            found_rows, reasons = scoring.scored(learned, typed)
-            return Page("score.html", {**values, "found": found_rows, "reasons": reasons})
+            if typed:
+                values["found"], values["reasons"] = scored(learned, typed)
         except InvalidInput as error:
-            found_wrong = {"wrong": str(error), "wrong_at": "records"}
-            return Page("score.html", {**values, **found_wrong}, http_status(error))
+            return Page("score.html", values).refusing(error, at="records")
+        return Page("score.html", values)
 
     def flagged(visit: Visit) -> Page:
-        """The records themselves, the strangest first: facts, for the custodian alone."""
-        found, _ = opened(visit)
-        learned = detector_of(visit, found["name"])
-        scores = service.own_scores(visit.who, found["name"], learned, top=_SHOWN)
-        at = f"{HOME}/datasets/{found['name']}/answers/{visit.part('digest')}"
-        return Page("flagged.html", {"dataset": found, "at": at, "found": scores})
+        """The records themselves, the highest scores first: facts, for the custodian alone."""
+        dataset, _ = opened(visit)
+        learned = detector_of(visit, dataset["name"])
+        scores = service.own_scores(visit.who, dataset["name"], learned, top=_SHOWN)
+        return Page("flagged.html", {"dataset": dataset, "at": _answer_at(visit), "found": scores})
 
     def flagged_file(visit: Visit) -> Sent:
         name = visit.part("name")
@@ -273,49 +252,48 @@ def add(site: Site) -> None:
         return Sent(f"{name}-scores.csv", scores["csv"].encode())
 
     def answer(visit: Visit) -> Page:
-        found, _ = opened(visit)
-        question = addressed(visit, found["name"])
+        dataset, _ = opened(visit)
+        question = addressed(visit, dataset["name"])
         if question["outcome"] == "open":
-            return waiting(visit, found, question)
+            return waiting(visit, dataset, question)
         return answer_page(visit, question, again=bool(visit.query("again")))
 
-    def waiting(visit: Visit, found: dict[str, Any], question: dict[str, Any]) -> Page:
+    def waiting(visit: Visit, dataset: dict[str, Any], question: dict[str, Any]) -> Page:
         """A page that loads itself anew until the reply is due; it needs no script."""
-        deadline = service.deadline(visit.who, found["name"], question["question"]) or 1.0
+        deadline = service.deadline(visit.who, dataset["name"], question["question"]) or 1.0
         elapsed = time.time() - datetime.fromisoformat(question["at"]).timestamp()
         left = max(0.0, due(elapsed, deadline) - elapsed)  # when the next replies leave
         after = min(max(1, math.ceil(left)), _LONGEST_PAUSE)
-        values = {"dataset": found, "asked": question, "deadline": deadline, "after": after}
+        values = {"dataset": dataset, "asked": question, "deadline": deadline, "after": after}
         values["left"] = math.ceil(left)
         return Page("waiting.html", values, 202, after)
 
     def answer_page(visit: Visit, one: dict[str, Any], *, again: bool) -> Page:
-        found, card = opened(visit)
+        dataset, card = opened(visit)
         question, price = question_from(one["question"]), guarantee(one["price"])
         kind = one["question"]["kind"]
-        said, known = question.says(one["answer"]), known_figures(question, card)
+        phrased, figures = question.says(one["answer"]), known_figures(question, card)
         learned = question.reads(one["answer"]) if kind == "learn" else None
         values = {
-            "dataset": found,
-            "gauges": gauges(found),
+            "dataset": dataset,
             "kind": kind,
             "title": type(question).__name__,
             "asked": one,
-            "said": said,
-            "pictures": learned.pictures() if isinstance(learned, Detector) else said.pictures,
+            "said": phrased,
+            "pictures": learned.pictures() if isinstance(learned, Detector) else phrased.pictures,
             "price": price,
             "statement": statement(question, price, card),
-            "figures": figure_rows(question.figures, known),
-            "error": error_words(question, known),
-            "warning": coin_warning(question, known),
+            "figures": figure_rows(question.figures, figures),
+            "error": error_words(question, figures),
+            "warning": coin_warning(question, figures),
             "again": again,
-            "code": code.listings(one["question"], found["name"], _address(visit)),
-            "chart": charts.series(said.series) if said.series else None,
+            "code": code.listings(one["question"], dataset["name"], visit.address),
+            "chart": series_chart(phrased.series) if phrased.series else None,
             "detector": visit.request.url.path if kind == "learn" else None,
             "screening": one["question"] if kind == "screening" else None,
             "draft": one["answer"].get("entry") if kind == "profile" else None,
-            "first": len(service.asked(visit.who, found["name"], limit=2)) == 1,
-            "why": _card_reason(visit, found["name"]) if kind == "learn" else "",
+            "first": len(service.asked(visit.who, dataset["name"], limit=2)) == 1,
+            "why": _card_reason(visit, dataset["name"]) if kind == "learn" else "",
         }
         return Page("answer.html", values)
 
@@ -326,23 +304,29 @@ def add(site: Site) -> None:
         acts = service.told.entries(name, kind="amend", newest_first=True, limit=10)
         return next((str(act.content["reason"]) for act in acts if "card" in act.content), "")
 
-    site.get("/datasets/{name}/ask/{kind}", form_page, roles=_ASKING)
-    site.post("/datasets/{name}/ask/{kind}", price, roles=_ASKING)
-    site.post("/datasets/{name}/ask/{kind}/now", ask, roles=_ASKING, asks=True)
-    site.post("/datasets/{name}/ask/{kind}/dummy", dummy, roles=_ASKING)
-    site.get("/datasets/{name}/history", history, roles=_ASKING)
-    site.get("/datasets/{name}/answers/{digest}", answer, roles=_ASKING)
-    site.get("/datasets/{name}/answers/{digest}/detector", download, roles=_ASKING)
-    site.get("/datasets/{name}/answers/{digest}/score", score, roles=_ASKING)
-    site.post("/datasets/{name}/answers/{digest}/score", score, roles=_ASKING)
+    site.get("/datasets/{name}/ask/{kind}", form_page, roles=ASKING)
+    site.post("/datasets/{name}/ask/{kind}", price, roles=ASKING)
+    site.post("/datasets/{name}/ask/{kind}/now", ask, roles=ASKING, asks=True)
+    site.post("/datasets/{name}/ask/{kind}/dummy", dummy, roles=ASKING)
+    site.get("/datasets/{name}/history", history, roles=ASKING)
+    site.get("/datasets/{name}/answers/{digest}", answer, roles=ASKING)
+    site.get("/datasets/{name}/answers/{digest}/detector", download, roles=ASKING)
+    site.get("/datasets/{name}/answers/{digest}/score", score, roles=ASKING)
+    site.post("/datasets/{name}/answers/{digest}/score", score, roles=ASKING)
     site.get("/datasets/{name}/answers/{digest}/flagged", flagged, roles=CUSTODIAN)
     site.get("/datasets/{name}/answers/{digest}/scores.csv", flagged_file, roles=CUSTODIAN)
 
 
-def _linked(visit: Visit) -> Form:
-    """What a link filled in: text in the fields of a form, read like what a person types there."""
-    query = visit.request.query_params
-    return Form({name: query.getlist(name) for name in query if name != "done"})
+def _kind(visit: Visit) -> tuple[str, type[Question]]:
+    """Which kind of question the address names, if there is such a kind."""
+    kind = visit.part("kind")
+    if kind not in kinds():
+        raise missing()
+    return kind, question_type(kind).question
+
+
+def _answer_at(visit: Visit) -> str:
+    return f"{HOME}/datasets/{visit.part('name')}/answers/{visit.part('digest')}"
 
 
 def _released(release: Release) -> dict[str, Any]:
@@ -355,11 +339,6 @@ def _released(release: Release) -> dict[str, Any]:
     }
 
 
-def _address(visit: Visit) -> str:
-    """The service's address as this visitor reaches it."""
-    return str(visit.request.base_url).rstrip("/")
-
-
 def _digest(written: dict[str, Any]) -> str:
     """A question's digest; none of one whose package is no longer installed."""
     return digest(question_from(written)) if written["kind"] in kinds() else ""
@@ -368,3 +347,46 @@ def _digest(written: dict[str, Any]) -> str:
 def _line(price: Guarantee) -> str:
     """The line of the account on which a price counts first."""
     return "differential" if price.notion == "concentrated" else price.notion
+
+
+# Records dropped on a page, and their scores: the detector is public, and nothing is kept
+
+MOST_ROWS = 20_000
+_SCORED = 100
+
+
+def scored(detector: Detector, text: str) -> tuple[TopOutliers, list[str]]:
+    """Score the records of a CSV text; return the top outliers, and for each its telling values."""
+    table = _table(text)
+    top = detector.top_outliers(table, top=_SCORED)
+    values = [
+        ", ".join(f"{name} = {table[name][one.row - 1].as_py()}" for name, _ in one.reasons)
+        for one in top.rows
+    ]
+    return top, [words or "no column alone" for words in values]
+
+
+def _table(text: str) -> Any:
+    """Read CSV with a heading; every value is text, and empty ones are missing."""
+    import pyarrow
+
+    try:
+        heading, *rows = csv.reader(io.StringIO(text.strip()), strict=True)
+    except (csv.Error, ValueError):
+        raise InvalidInput("The text is no CSV: a heading, then one line a record.") from None
+    if len(set(heading)) < len(heading):
+        raise InvalidInput("The heading names a column twice.")
+    if len(rows) > MOST_ROWS:
+        raise InvalidInput(
+            f"There are {len(rows):,} records; a page scores {MOST_ROWS:,} at the most. "
+            "Download the detector and use `whitecrow score` for more."
+        )
+    if any(len(row) != len(heading) for row in rows):
+        raise InvalidInput("A line does not have as many fields as the heading.")
+    columns = zip(*rows, strict=True) if rows else [()] * len(heading)
+    return pyarrow.table(
+        {
+            name: pyarrow.array([value or None for value in column], pyarrow.string())
+            for name, column in zip(heading, columns, strict=True)
+        }
+    )

@@ -9,33 +9,28 @@ from typing import Any
 
 from whitecrow.card import CSV_CHOICES, MISSING, OUTSIDE, TYPES, Card, Column, date_text
 from whitecrow.errors import InvalidInput
-from whitecrow_server.console._fields import Field, choices, decimal, whole
+from whitecrow_server.console._forms import Field, choices, decimal, whole
 from whitecrow_server.console._site import Form
 
 _DATES = ("lower", "upper", "fill")
-_NUMBERS = ("lower", "upper", "scale")
 _KEPT = ("edges", "resolution", "format")
 """What the rows do not show stays as it was."""
 
 _SHOWN = {
-    "csv.delimiter": (("tab", "tab"), (",", "comma ,"), (";", "semicolon ;"), ("|", "bar |")),
-    "csv.decimal": ((".", "point 1.5"), (",", "comma 1,5")),
+    "delimiter": (("tab", "tab"), (",", "comma ,"), (";", "semicolon ;"), ("|", "bar |")),
+    "decimal": ((".", "point 1.5"), (",", "comma 1,5")),
 }
+
+
+def _csv(name: str, label: str) -> Field:
+    usual, options = CSV_CHOICES[name][0], _SHOWN.get(name) or choices(CSV_CHOICES[name])
+    return Field(f"csv.{name}", label, type="select", options=options, default=usual)
+
+
 CSV_FIELDS = (
-    *(
-        Field(
-            f"csv.{name}",
-            label,
-            type="select",
-            options=_SHOWN.get(f"csv.{name}") or choices(CSV_CHOICES[name]),
-            default=CSV_CHOICES[name][0],
-        )
-        for name, label in (
-            ("delimiter", "Between fields"),
-            ("encoding", "Encoding"),
-            ("decimal", "Decimal mark"),
-        )
-    ),
+    _csv("delimiter", "Between fields"),
+    _csv("encoding", "Encoding"),
+    _csv("decimal", "Decimal mark"),
     Field(
         "csv.lines_per_record",
         "Lines of one record, at most",
@@ -74,10 +69,9 @@ _SIZE_FIELDS = (
 
 
 def card_page(typed: Form, notes: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return what the template of a card's form needs."""
     return {
         "typed": typed,
-        "rows": [(f"c{row}", name) for row, name in enumerate(_names(typed))],
+        "rows": [(f"c{row}", name) for row, name in enumerate(typed.all("column"))],
         "notes": notes or {},
         "types": choices(TYPES),
         "missing": {"reject": "leave out", "fill": "fill in", "value": "keep as a value"},
@@ -89,37 +83,32 @@ def card_page(typed: Form, notes: Mapping[str, str] | None = None) -> dict[str, 
     }
 
 
-def _names(typed: Form) -> list[str]:
-    return list(typed.all("column"))
-
-
 # A card as fields
 
 
 def form_of(card: Card) -> Form:
-    """Return the fields that say what a card says."""
-    said: dict[str, Any] = card.to_json()
-    found = {
+    facts: dict[str, Any] = card.to_json()
+    fields_of_card = {
         "unit": card.unit,
         "user_column": card.user_column or "",
         "contribution": str(card.contribution),
         "size": "" if card.size is None else str(card.size),
         "records_at_most": "" if card.records_at_most is None else str(card.records_at_most),
         **{f"csv.{name}": str(value) for name, value in vars(card.csv).items()},
-        **{f"table.{name}": str(value) for name, value in said.get("table", {}).items()},
+        **{f"table.{name}": str(value) for name, value in facts.get("table", {}).items()},
     }
     for row, column in enumerate(card.columns):
-        found |= {f"c{row}.{name}": text for name, text in _fields_of(column)}
-    fields = {name: [text] for name, text in found.items()}
+        fields_of_card |= {f"c{row}.{name}": text for name, text in _fields_of(column)}
+    fields = {name: [text] for name, text in fields_of_card.items()}
     return Form({**fields, "column": list(card.names)})
 
 
 def _fields_of(column: Column) -> Iterator[tuple[str, str]]:
-    said = column.to_json()
+    facts = column.to_json()
     yield from (("on", "yes"), ("type", column.type))
     yield from (("missing", column.missing), ("outside", column.outside))
     for name in ("lower", "upper", "scale", "fill"):
-        value: Any = said.get(name)
+        value: Any = facts.get(name)
         if value is None:
             continue
         if column.type == "date" and name in _DATES:
@@ -142,40 +131,28 @@ def _joined(values: Iterable[str]) -> str:
 def read_card(form: Form, name: str, base: Card | None = None) -> dict[str, Any]:
     """Read the rows: a card as JSON.
 
-    Parameters
-    ----------
-    form : Form
-        What was typed.
-    name : str
-        How the dataset is called.
-    base : Card, optional
-        The card that stood in the fields: what the rows do not show stays as it says, and lines
-        that are as they were keep their source.
-
-    Raises
-    ------
-    InvalidInput
-        A field holds something else than what belongs there; it says which.
+    ``base`` is the card that stood in the fields: what the rows do not show stays as it says, and
+    lines that are as they were keep their source.
     """
-    found: dict[str, Any] = {"name": name if base is None else base.name}
-    found |= {part: said for part, said in read_format(form).items() if said}
+    card: dict[str, Any] = {"name": name if base is None else base.name}
+    card |= {part: said for part, said in read_format(form).items() if said}
     if base is not None and base.sources:
-        found["sources"] = dict(base.sources)
+        card["sources"] = dict(base.sources)
     if form.one("unit") == "user":
-        found["unit"] = "user"
-        found["user_column"] = form.one("user_column")
-        found["contribution"] = whole(form.one("contribution") or "1", "Records of one person")
+        card["unit"] = "user"
+        card["user_column"] = form.one("user_column")
+        card["contribution"] = whole(form.one("contribution") or "1", "Records of one person")
     if form.one("size"):
-        found |= {"size_public": True, "size": whole(form.one("size"), "Public number of records")}
+        card |= {"size_public": True, "size": whole(form.one("size"), "Public number of records")}
     if form.one("records_at_most"):
-        found["records_at_most"] = whole(form.one("records_at_most"), "A public bound")
+        card["records_at_most"] = whole(form.one("records_at_most"), "A public bound")
     were = {} if base is None else {column.name: column for column in base.columns}
-    found["columns"] = [
+    card["columns"] = [
         _column(form, f"c{row}", column, were.get(column))
-        for row, column in enumerate(_names(form))
+        for row, column in enumerate(form.all("column"))
         if form.one(f"c{row}.on")
     ]
-    return found
+    return card
 
 
 def read_format(form: Form) -> dict[str, dict[str, Any]]:
@@ -197,31 +174,31 @@ def read_format(form: Form) -> dict[str, dict[str, Any]]:
 def _column(form: Form, row: str, name: str, was: Column | None) -> dict[str, Any]:
     """Read one row; fields that the column's type has no place for are not looked at."""
     kind = _one_of(form.one(f"{row}.type"), TYPES, f"{name}: type")
-    found: dict[str, Any] = {"name": name, "type": kind}
+    column: dict[str, Any] = {"name": name, "type": kind}
     ordered = kind in ("number", "integer", "date")
     for part in ("lower", "upper") if ordered else ():
         if text := form.one(f"{row}.{part}"):
-            found[part] = text if kind == "date" else decimal(text, f"{name}: {part} bound")
+            column[part] = text if kind == "date" else decimal(text, f"{name}: {part} bound")
     if kind == "category":
-        found["categories"] = _split(form.one(f"{row}.categories"), name)
+        column["categories"] = _split(form.one(f"{row}.categories"), name)
     if kind != "text" and (text := form.one(f"{row}.scale")):
-        found["scale"] = decimal(text, f"{name}: scale")
-    found["missing"] = _one_of(form.one(f"{row}.missing") or "reject", MISSING, f"{name}: missing")
-    if found["missing"] == "fill":
+        column["scale"] = decimal(text, f"{name}: scale")
+    column["missing"] = _one_of(form.one(f"{row}.missing") or "reject", MISSING, f"{name}: missing")
+    if column["missing"] == "fill":
         text = form.one(f"{row}.fill")
         if not text:
             raise InvalidInput(f"{name}: say what is filled in for a missing value.")
         numeric = kind in ("number", "integer")
-        found["fill"] = decimal(text, f"{name}: filled in") if numeric else text
+        column["fill"] = decimal(text, f"{name}: filled in") if numeric else text
     if ordered:
         outside = form.one(f"{row}.outside") or "reject"
-        found["outside"] = _one_of(outside, OUTSIDE, f"{name}: outside the bounds")
+        column["outside"] = _one_of(outside, OUTSIDE, f"{name}: outside the bounds")
     if was is not None and was.type == kind:
         kept = _KEPT if ordered else (*_KEPT, "outside")
-        found |= {part: said for part, said in was.to_json().items() if part in kept}
-        if Column(**{**found, "source": was.source}) == was:
-            found["source"] = was.source
-    return found
+        column |= {part: said for part, said in was.to_json().items() if part in kept}
+        if Column(**{**column, "source": was.source}) == was:
+            column["source"] = was.source
+    return column
 
 
 def _one_of(text: str, known: Iterable[str], label: str) -> str:
@@ -236,10 +213,10 @@ def _split(text: str, name: str) -> list[str]:
         lines = list(csv.reader(io.StringIO(text), skipinitialspace=True, strict=True))
     except csv.Error:
         lines = []
-    found = [value.strip() for line in lines for value in line if value.strip()]
-    if not found:
+    categories = [value.strip() for line in lines for value in line if value.strip()]
+    if not categories:
         raise InvalidInput(
             f"{name}: list the categories, with commas between them. If nobody knows them, say "
             "text: a profile with a δ finds the common ones."
         )
-    return found
+    return categories

@@ -48,14 +48,16 @@ def _python(asked: type[Question], short: Mapping[str, Any], dataset: str, url: 
     named: list[str] = []
     for name, value in short.items():
         parameter = asked.parameters[name]
-        written = repr(value)
+        code = repr(value)
         if isinstance(parameter, Nested):
-            written = _object(parameter, value)
+            code = _object(parameter, value)
         if not parameter.kw_only and not named:
-            placed.append(written)
+            placed.append(code)
         else:
-            named.append(f"{name}={written}")
+            named.append(f"{name}={code}")
     lines = ",\n    ".join([*placed, *named])
+    # The client's method of this name, or the one for questions of other packages.
+    method = f"{asked.kind}(" if asked.kind in BUILT_IN else f"ask_about(\n    {asked.kind!r},"
     return "\n".join(
         [
             "import os",
@@ -63,28 +65,25 @@ def _python(asked: type[Question], short: Mapping[str, Any], dataset: str, url: 
             "",
             f'client = wc.Client({json.dumps(url)}, os.environ["WHITECROW_TOKEN"], '
             f"dataset={dataset!r})",
-            f"release = client.{_method(asked.kind)}\n    {lines},\n)",
+            f"release = client.{method}\n    {lines},\n)",
             "print(release.answer, release.statement)",
         ]
     )
-
-
-def _method(kind: str) -> str:
-    """The client's method of this name, or the one for questions of other packages."""
-    return f"{kind}(" if kind in BUILT_IN else f"ask_about(\n    {kind!r},"
 
 
 def _object(parameter: Nested[Any], value: Mapping[str, Any]) -> str:
     declared = type(parameter.parse(value, ""))
     if not declared.__module__.startswith("whitecrow."):
         return repr(dict(value))  # of another package: as JSON it needs no import
-    known = declared.parameters
-    said = {
+    parameters = declared.parameters
+    arguments = {
         name: one
         for name, one in value.items()
-        if name in known and (known[name].required or one != known[name].dump_default())
+        if name in parameters
+        and (parameters[name].required or one != parameters[name].dump_default())
     }
-    return f"wc.{declared.__name__}({', '.join(f'{name}={one!r}' for name, one in said.items())})"
+    listed = ", ".join(f"{name}={one!r}" for name, one in arguments.items())
+    return f"wc.{declared.__name__}({listed})"
 
 
 # Terminal
@@ -92,12 +91,13 @@ def _object(parameter: Nested[Any], value: Mapping[str, Any]) -> str:
 
 def _terminal(asked: type[Question], short: Mapping[str, Any], dataset: str, url: str) -> str:
     lines = [f"whitecrow {asked.kind} {shlex.quote(dataset)} --server {shlex.quote(url)}"]
-    rest, said = asked.shortcuts.contract(short)
+    rest, shortened = asked.shortcuts.contract(short)
     try:
-        again = asked.from_json(asked.shortcuts.from_json(said).expand(rest))
+        again = asked.from_json(asked.shortcuts.from_json(shortened).expand(rest))
         if digest(again) != digest(asked.from_json(short)):
             raise TypeError
-        for one, value in [*typed(asked, rest).values(), *typed(asked.shortcuts, said).values()]:
+        inputs = (*typed(asked, rest).values(), *typed(asked.shortcuts, shortened).values())
+        for one, value in inputs:
             parameter = one.parameter
             if isinstance(parameter, Flag):
                 lines.append(f"  {parameter.flag if value else parameter.off}")

@@ -14,15 +14,14 @@ from whitecrow.card import Card
 from whitecrow.curator.models import ModelAdvice, compared
 from whitecrow.curator.undescribed import steps
 from whitecrow.data import is_lake
-from whitecrow.errors import InvalidInput, NotReady, WhitecrowError, http_status
+from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.histogram.table import TableProfile
 from whitecrow.learning import Learn
 from whitecrow.neighbours import METRICS, engine_names
 from whitecrow.neighbours.relation import SCALED
 from whitecrow.question import digest
-from whitecrow_server._undescribed import Wanted, bare
+from whitecrow_server._onboarding import UPLOADS, Wanted, bare
 from whitecrow_server._untrusted_input import question_from
-from whitecrow_server._uploads import UPLOADS
 from whitecrow_server.console._card_form import (
     CSV_FIELDS,
     TABLE_FIELDS,
@@ -31,13 +30,16 @@ from whitecrow_server.console._card_form import (
     read_card,
     read_format,
 )
-from whitecrow_server.console._custodian import stepping
-from whitecrow_server.console._fields import Field, choices, decimal, whole
-from whitecrow_server.console._promise import meaning
-from whitecrow_server.console._site import HOME, Form, Go, Page, Site, Visit
-
-_CUSTODIAN = ("custodian",)
-_ASKING = ("analyst", "custodian")
+from whitecrow_server.console._datasets import (
+    ASKING,
+    CUSTODIAN,
+    card_in,
+    loaded_card,
+    meaning,
+    stepping,
+)
+from whitecrow_server.console._forms import Field, choices, decimal, whole
+from whitecrow_server.console._site import HOME, Again, Form, Go, Page, Site, Visit
 
 
 def add(site: Site) -> None:
@@ -45,10 +47,8 @@ def add(site: Site) -> None:
 
     # 1. The file
 
-    def new(visit: Visit, wrong: str = "", status: int = 200) -> Page:
+    def new(visit: Visit) -> Page:
         values = {
-            "wrong": wrong,
-            "typed": visit.form,
             "engines": engine_names(),
             "files": _files(site),
             "upload": service.settings.largest_upload if service.settings.folder else 0,
@@ -56,39 +56,31 @@ def add(site: Site) -> None:
             "csv_fields": CSV_FIELDS,
             "table_fields": TABLE_FIELDS,
         }
-        return Page("new_dataset.html", values, status)
+        return Page("new_dataset.html", values)
 
     # 2. The columns
 
     def columns(visit: Visit) -> Page:
         """Names and types from the source, for the custodian to complete."""
         form = visit.form
-        try:
-            card, guessed = service.onboarding.sketch(visit.who, _source(form), **read_format(form))
-        except WhitecrowError as error:
-            return new(visit, str(error), http_status(error))
-        typed = Form({**form_of(card).fields, **_carried(form)})
-        return _columns_page(typed, guessed=guessed)
+        card, guessed = service.onboarding.sketch(visit.who, _source(form), **read_format(form))
+        return _columns_page(Form({**form_of(card).fields, **_carried(form)}), guessed=guessed)
 
-    def register(visit: Visit) -> Page | Go:
+    def register(visit: Visit) -> Go:
         """List the dataset, by the rows of the form or by a card that was pasted."""
         form, rows = visit.form, bool(visit.form.all("column"))
-        try:
-            written = read_card(form, form.one("name")) if rows else form.one("card") or None
-            service.register(
-                visit.who,
-                form.one("name"),
-                _source(form),
-                card=written,
-                budget=form.one("budget") or "1",
-                engine=form.one("engine") or "local",
-            )
-        except InvalidInput as error:
-            if rows:
-                return _columns_page(form, wrong=str(error), status=http_status(error))
-            return new(visit, str(error), http_status(error))
+        card = read_card(form, form.one("name")) if rows else form.one("card") or None
+        service.register(
+            *(visit.who, form.one("name"), _source(form)),
+            card=card,
+            budget=form.one("budget") or "1",
+            engine=form.one("engine") or "local",
+        )
         at = f"{HOME}/datasets/{form.one('name')}"
         return Go(f"{at}/ask/profile?done=registered" if rows else f"{at}/policy?done=registered")
+
+    def typed_again(visit: Visit) -> Page:
+        return _columns_page(visit.form) if visit.form.all("column") else new(visit)
 
     # Or: no card at all
 
@@ -111,13 +103,13 @@ def add(site: Site) -> None:
             engine=form.one("engine") or "local",
         )
 
-    def priced(visit: Visit, wrong: str = "", status: int = 200) -> Page:
+    def priced(visit: Visit) -> Page:
         """What learning costs, what it buys and of which columns; nothing is registered yet."""
         try:
             asked = wanted(visit.form)
             schema = service.undescribed.schema(visit.who, asked)
         except WhitecrowError as error:
-            return new(visit, str(error), http_status(error))
+            return new(visit).refusing(error)
         carried = [*_STEP_ONE, *(field.name for field in CSV_FIELDS)]
         price = {
             "epsilon": str(asked.asked.epsilon),
@@ -126,7 +118,6 @@ def add(site: Site) -> None:
             "records_at_most": str(asked.records_at_most),
         }
         values = {
-            "wrong": wrong,
             "typed": Form({name: [value] for name, value in price.items()}),
             "hidden": {name: visit.form.one(name) for name in carried},
             "price": asked.price,
@@ -136,22 +127,19 @@ def add(site: Site) -> None:
             "fields": _PRICE_FIELDS,
             "alone": service.alone(visit.who, ""),
         }
-        return Page("undescribed.html", values, status)
+        return Page("undescribed.html", values)
 
-    def learn(visit: Visit) -> Page | Go:
+    def learn(visit: Visit) -> Go:
         """Spend what was priced: register the file, describe it and learn."""
-        try:
-            asked = wanted(visit.form)
-            at_once = visit.form.one("at_once") == "yes"
-            service.undescribed.begin(visit.who, asked, at_once=at_once)
-        except InvalidInput as error:
-            return priced(visit, str(error), http_status(error))
+        asked = wanted(visit.form)
+        at_once = visit.form.one("at_once") == "yes"
+        service.undescribed.begin(visit.who, asked, at_once=at_once)
         return Go(f"{HOME}/datasets/{asked.name}/learning")
 
     def learning(visit: Visit) -> Page | Go:
         """How far it is; then the answer."""
         name = visit.part("name")
-        found = service.dataset(visit.who, name)
+        dataset = service.dataset(visit.who, name)
         state = service.undescribed.progress(visit.who, name)
         asked = service.asked(visit.who, name)
         last = next((one for one in asked[::-1] if one["question"]["kind"] == "learn"), None)
@@ -161,121 +149,102 @@ def add(site: Site) -> None:
         if state is None and not asked:  # nobody learns here
             return Go(f"{HOME}/datasets/{name}")
         values = {
-            "dataset": found,
+            "dataset": dataset,
             "profiles": sum(one["outcome"] == "answered" for one in asked),
             "learns": last is not None,
             "state": state,
         }
         return Page("learning.html", values, 200 if state and state.failed else 202, _LOOK_SECONDS)
 
-    # 4. The card: drafted by a profile, or in force
+    # 4. The card: drafted by a profile, or the present one
 
     def drafted(visit: Visit, name: str, entry: str) -> TableProfile | None:
-        for one in service.onboarding.drafts(visit.who, name) if entry else ():
-            if one.profile.entry == entry:
-                return one.profile
-        return None
+        profiles = (draft.profile for draft in service.onboarding.drafts(visit.who, name))
+        return next((profile for profile in profiles if entry and profile.entry == entry), None)
 
-    def card_editor(visit: Visit, wrong: str = "", status: int = 200) -> Page:
-        found = service.dataset(visit.who, visit.part("name"))
-        if found["card"] is None:
-            raise NotReady("This dataset is being loaded; come back in a moment.")
-        in_force = Card.from_json(found["card"])
-        drafts = service.onboarding.drafts(visit.who, found["name"])
+    def card_editor(visit: Visit) -> Page:
+        dataset = service.dataset(visit.who, visit.part("name"))
+        in_force = loaded_card(dataset)
+        drafts = service.onboarding.drafts(visit.who, dataset["name"])
         wanted = visit.form.one("draft") or visit.query("draft")
         if not wanted and not visit.form.fields:
-            # A profile of the card in force drafted what comes next: nobody wants to see the old.
+            # A profile of the present card drafted what comes next: nobody wants to see the old.
             wanted = next((d.profile.entry for d in drafts if d.profile.basis == in_force), "")
-        profile = drafted(visit, found["name"], wanted)
+        profile = drafted(visit, dataset["name"], wanted)
         shown = in_force if profile is None else profile.card()
+        typed = visit.form if visit.form.all("column") else form_of(shown)
         values = {
-            "dataset": found,
-            "steps": stepping(service, visit.who, found),
+            "dataset": dataset,
+            "steps": stepping(service, visit.who, dataset),
             "draft": "" if profile is None else profile.entry,
             "drafts": [] if profile else drafts,
-            "text": visit.form.one("card") or json.dumps(found["card"], indent=2),
-            "wrong": wrong,
+            "text": visit.form.one("card") or json.dumps(dataset["card"], indent=2),
             "reason": visit.form.one("reason"),
-            **card_page(
-                visit.form if visit.form.all("column") else form_of(shown), _notes(profile)
-            ),
+            **card_page(typed, _notes(profile)),
         }
-        return Page("card.html", values, status)
+        return Page("card.html", values)
 
     def change_card(visit: Visit) -> Page | Go:
         name, form = visit.part("name"), visit.form
         profile = drafted(visit, name, form.one("draft"))
         try:
             if profile is not None:
-                said = read_card(form, name, profile.card())
-                draft = {**said, "draft": profile.entry}
+                draft = {**read_card(form, name, profile.card()), "draft": profile.entry}
                 service.onboarding.accept(visit.who, name, draft, reason=form.one("reason"))
                 return Go(f"{HOME}/datasets/{name}/model?done=card")
-            service.amend(visit.who, name, reason=form.one("reason"), card=_typed_card(visit, name))
+            card: Any = form.one("card")
+            if form.all("column"):
+                card = read_card(form, name, card_in(service.dataset(visit.who, name)))
+            elif card.startswith("{"):
+                card = json.loads(card)
+            service.amend(visit.who, name, reason=form.one("reason"), card=card)
         except (WhitecrowError, ValueError, RecursionError) as error:
             wrong = str(error) if isinstance(error, WhitecrowError) else "This is not valid JSON."
-            return card_editor(visit, wrong, 422)
+            return card_editor(visit).refusing(InvalidInput(wrong))
         return Go(f"{HOME}/datasets/{name}?done=card")
-
-    def _typed_card(visit: Visit, name: str) -> Any:
-        form = visit.form
-        if form.all("column"):
-            in_force = service.dataset(visit.who, name)["card"]
-            return read_card(form, name, None if in_force is None else Card.from_json(in_force))
-        text = form.one("card")
-        return json.loads(text) if text.startswith("{") else text
 
     # 5. The model
 
-    def model(visit: Visit, advice: ModelAdvice | None = None, **more: Any) -> Page:
-        found = service.dataset(visit.who, visit.part("name"))
-        if found["card"] is None:
-            raise NotReady("This dataset is being loaded; come back in a moment.")
-        card = Card.from_json(found["card"])
-        status = more.pop("status", 200)
+    def model(visit: Visit, advice: ModelAdvice | None = None) -> Page:
+        dataset = service.dataset(visit.who, visit.part("name"))
+        card = loaded_card(dataset)
         values = {
-            "dataset": found,
-            "steps": stepping(service, visit.who, found),
+            "dataset": dataset,
+            "steps": stepping(service, visit.who, dataset),
             "fields": _model_fields(card),
             "typed": visit.form if visit.form.fields else _usual(card),
-            "wrong": "",
             "advice": advice,
             "meaning": "" if advice is None else meaning(advice.description.price),
-            "next": [] if advice is None else _next(advice, found["name"]),
-            **more,
+            "next": [] if advice is None else _next(advice, dataset["name"]),
         }
-        return Page("model.html", values, status)
+        return Page("model.html", values)
 
     def advise(visit: Visit) -> Page:
         form = visit.form
-        try:
-            return model(
-                visit,
-                service.onboarding.advise(
-                    visit.who,
-                    visit.part("name"),
-                    contamination=form.one("contamination"),
-                    columns=form.all("columns") or None,
-                    metric=form.one("metric"),
-                    beta=whole(form.one("beta"), "Most neighbours β"),
-                    records=whole(form.one("records"), "Records") if form.one("records") else None,
-                    epsilon=form.one("epsilon"),
-                ),
-            )
-        except InvalidInput as error:
-            return model(visit, wrong=str(error), status=http_status(error))
+        advice = service.onboarding.advise(
+            visit.who,
+            visit.part("name"),
+            contamination=form.one("contamination"),
+            columns=form.all("columns") or None,
+            metric=form.one("metric"),
+            beta=whole(form.one("beta"), "Most neighbours β"),
+            records=whole(form.one("records"), "Records") if form.one("records") else None,
+            epsilon=form.one("epsilon"),
+        )
+        return model(visit, advice)
 
-    site.get("/register", new, roles=_CUSTODIAN)
-    site.upload(UPLOADS.removeprefix(HOME), roles=_CUSTODIAN)
-    site.post("/register/columns", columns, roles=_CUSTODIAN)
-    site.post("/register/price", priced, roles=_CUSTODIAN)
-    site.post("/register/learn", learn, roles=_CUSTODIAN)
-    site.get("/datasets/{name}/learning", learning, roles=_CUSTODIAN)
-    site.post("/register", register, roles=_CUSTODIAN)
-    site.get("/datasets/{name}/card", card_editor, roles=_CUSTODIAN)
-    site.post("/datasets/{name}/card", change_card, roles=_CUSTODIAN)
-    site.get("/datasets/{name}/model", model, roles=_ASKING)
-    site.post("/datasets/{name}/model", advise, roles=_ASKING)
+    site.get("/register", new, roles=CUSTODIAN)
+    site.upload(UPLOADS.removeprefix(HOME), roles=CUSTODIAN)
+    begin_again = Again(new, errors=WhitecrowError)
+    site.post("/register/columns", columns, roles=CUSTODIAN, again=begin_again)
+    site.post("/register/price", priced, roles=CUSTODIAN)
+    site.post("/register/learn", learn, roles=CUSTODIAN, again=Again(priced))
+    site.get("/datasets/{name}/learning", learning, roles=CUSTODIAN)
+    site.post("/register", register, roles=CUSTODIAN, again=Again(typed_again))
+    site.get("/datasets/{name}/card", card_editor, roles=CUSTODIAN)
+    site.post("/datasets/{name}/card", change_card, roles=CUSTODIAN)
+    site.get("/datasets/{name}/model", model, roles=ASKING)
+    site.post("/datasets/{name}/model", advise, roles=ASKING, again=Again(model))
 
 
 _LOOK_SECONDS = 2
@@ -298,11 +267,9 @@ def _carried(form: Form) -> dict[str, list[str]]:
     return {name: [form.one(name)] for name in _STEP_ONE}
 
 
-def _columns_page(
-    typed: Form, *, wrong: str = "", status: int = 200, guessed: bool = False
-) -> Page:
-    values = {"wrong": wrong, "guessed": guessed, "hidden": _carried(typed), **card_page(typed)}
-    return Page("columns.html", values, status)
+def _columns_page(typed: Form, *, guessed: bool = False) -> Page:
+    values = {"guessed": guessed, "hidden": _carried(typed), **card_page(typed)}
+    return Page("columns.html", values)
 
 
 def _source(form: Form) -> dict[str, str]:
@@ -317,8 +284,8 @@ def _files(site: Site) -> list[str]:
     if folder is None:
         return []
     kinds = (".csv", ".parquet", ".pq", ".duckdb")
-    found = (path for path in folder.iterdir() if path.suffix.lower() in kinds or is_lake(path))
-    return sorted(path.name for path in found)[:500]
+    paths = (path for path in folder.iterdir() if path.suffix.lower() in kinds or is_lake(path))
+    return sorted(path.name for path in paths)[:500]
 
 
 def _notes(profile: TableProfile | None) -> dict[str, str]:
@@ -371,15 +338,8 @@ def _usual(card: Card) -> Form:
         columns = list(compared(card, metric))
     except InvalidInput:
         metric, columns = "euclidean", []
-    return Form(
-        {
-            "contamination": ["0.01"],
-            "metric": [metric],
-            "beta": ["20"],
-            "columns": columns,
-            "epsilon": ["1"],
-        }
-    )
+    fields = {"contamination": ["0.01"], "metric": [metric], "columns": columns}
+    return Form({**fields, "beta": ["20"], "epsilon": ["1"]})
 
 
 def _next(advice: ModelAdvice, dataset: str) -> list[tuple[str, str, str]]:
@@ -395,8 +355,8 @@ def _next(advice: ModelAdvice, dataset: str) -> list[tuple[str, str, str]]:
     radii = ",".join(f"{one:g}" for one in tune.radii)
 
     def form(kind: str, **fields: Any) -> str:
-        written = urllib.parse.urlencode({**shared, **fields}, doseq=True)
-        return f"{HOME}/datasets/{dataset}/ask/{kind}?{written}"
+        query = urllib.parse.urlencode({**shared, **fields}, doseq=True)
+        return f"{HOME}/datasets/{dataset}/ask/{kind}?{query}"
 
     return [
         (form("count", radius=radius), "Count the outliers", "with this model"),

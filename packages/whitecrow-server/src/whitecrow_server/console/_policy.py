@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from whitecrow.curator import Policy
-from whitecrow.data import Card
-from whitecrow.errors import InvalidInput, WhitecrowError, http_status
+from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.ledger import LINES, Budget
 from whitecrow.questions import kinds
 from whitecrow.terms import COVERS
-from whitecrow_server.console._custodian import CUSTODIAN
-from whitecrow_server.console._fields import (
-    Field,
-    Group,
-    choices,
-    decimal,
-    labels_of,
-    mistake,
-    whole,
-)
-from whitecrow_server.console._promise import promise
+from whitecrow_server.console._datasets import CUSTODIAN, card_in, promise, promised
+from whitecrow_server.console._forms import Field, Group, choices, decimal, labels_of, whole
 from whitecrow_server.console._site import HOME, Form, Go, Page, Site, Visit
 
 _NOTIONS = tuple((notion, f"{words} ({notion})") for notion, words in COVERS.items())
@@ -95,78 +85,75 @@ def add(site: Site) -> None:
     service = site.service
 
     def editor(visit: Visit, **more: Any) -> Page:
-        """The policy in force, or the one that was typed, and what it would promise."""
-        found = service.dataset(visit.who, visit.part("name"))
-        status = more.pop("status", 200)
-        policy, budget = Policy.from_json(found["policy"]), Budget.of(found["budget"])
-        typed: Form = more.pop("typed", _typed(policy, budget, found["readers"]))
+        """The present policy, or the one that was typed, and what it would promise."""
+        dataset = service.dataset(visit.who, visit.part("name"))
+        policy, budget = Policy.from_json(dataset["policy"]), Budget.of(dataset["budget"])
+        typed: Form = more.pop("typed", _typed(policy, budget, dataset["readers"]))
         values = {
-            "dataset": found,
+            "dataset": dataset,
             "groups": _groups(),
             "typed": typed,
             "asking": typed.all("asking"),
             "kinds": kinds(),
             "alike": _may_ask(typed) == {},
-            "promise": promise(policy, budget, _card(found)),
+            "promise": promised(dataset),
             "preview": False,
-            "wrong": "",
         }
-        return Page("policy.html", {**values, **more}, status)
+        return Page("policy.html", {**values, **more})
 
     def change(visit: Visit) -> Page | Go:
-        """Show what the typed policy would promise; put it in force only when told to."""
-        found, form = service.dataset(visit.who, visit.part("name")), visit.form
+        """Show what the typed policy would promise; make it effective only when told to."""
+        dataset, form = service.dataset(visit.who, visit.part("name")), visit.form
         try:
-            policy, budget = _read_policy(form, found["policy"]["unit"]), _read_budget(form)
-            shown = {"promise": promise(policy, budget, _card(found)), "preview": True}
+            policy, budget = _read_policy(form, dataset["policy"]["unit"]), _read_budget(form)
+            told = promise(policy, budget, card_in(dataset))
         except InvalidInput as error:
-            wrong = mistake(error, labels_of(_groups()))
-            return editor(visit, typed=form, **wrong, status=http_status(error))
+            return editor(visit, typed=form).refusing(error, labels_of(_groups()))
+        preview = editor(visit, typed=form, promise=told, preview=True)
         if form.one("step") != "force":
-            return editor(visit, typed=form, **shown)
+            return preview
         try:
             service.amend(
                 visit.who,
-                found["name"],
+                dataset["name"],
                 reason=form.one("reason"),
                 budget=budget.to_json(),
                 policy=policy.to_json(),
             )
         except WhitecrowError as error:
-            wrong = mistake(error, {"reason": "Reason"})
-            return editor(visit, typed=form, **shown, **wrong, status=http_status(error))
-        return Go(f"{HOME}/datasets/{found['name']}?done=policy")
+            return preview.refusing(error, {"reason": "Reason"})
+        return Go(f"{HOME}/datasets/{dataset['name']}?done=policy")
 
     site.get("/datasets/{name}/policy", editor, roles=CUSTODIAN)
     site.post("/datasets/{name}/policy", change, roles=CUSTODIAN)
 
 
-def _card(found: Mapping[str, Any]) -> Card | None:
-    return None if found["card"] is None else Card.from_json(found["card"])
-
-
 # A policy as fields, and back
 
-_LIMITS = ("max_epsilon", "max_tau", "min_radius", "min_tau", "max_radius")
+_LIMITS: dict[str, Callable[[str, str, str], int | float]] = {
+    **dict.fromkeys(("max_tau", "min_tau"), whole),
+    **dict.fromkeys(("min_radius", "max_radius"), decimal),
+}
+"""Fields of limits, with how they are read."""
 
 
 def _typed(policy: Policy, budget: Budget, readers: Sequence[str]) -> Form:
-    """The fields of a policy in force: a tick for whatever it allows."""
-    written, caps, every = policy.to_json(), budget.to_json(), list(kinds())
+    """The fields of a policy: a tick for whatever it allows."""
+    rules, caps, every = policy.to_json(), budget.to_json(), list(kinds())
     asked = every if policy.questions is None else list(policy.questions)
-    found = {"notions": list(policy.notions), "questions": asked}
-    found |= {name: [str(written.get(name, ""))] for name in _LIMITS}
-    found |= {"delta": [caps["delta"]], "count_by": [budget.count_by]}
+    fields = {"notions": list(policy.notions), "questions": asked}
+    fields |= {name: [str(rules.get(name, ""))] for name in ("max_epsilon", *_LIMITS)}
+    fields |= {"delta": [caps["delta"]], "count_by": [budget.count_by]}
     if len({caps[line] for line in LINES}) == 1:
-        found["epsilon"] = [caps[LINES[0]]]
+        fields["epsilon"] = [caps[LINES[0]]]
     else:
-        found |= {line: [caps[line]] for line in LINES}
+        fields |= {line: [caps[line]] for line in LINES}
     named = sorted({*policy.analysts, *readers} - {_EVERYBODY_ELSE})
-    found["asking"] = [*named, _EVERYBODY_ELSE]
+    fields["asking"] = [*named, _EVERYBODY_ELSE]
     others = policy.analysts.get(_EVERYBODY_ELSE, () if policy.analysts else every)
-    for name in found["asking"]:
-        found[f"{_MAY}{name}"] = list(policy.analysts.get(name, others))
-    return Form(found)
+    for name in fields["asking"]:
+        fields[f"{_MAY}{name}"] = list(policy.analysts.get(name, others))
+    return Form(fields)
 
 
 def _may_ask(form: Form) -> dict[str, list[str]]:
@@ -177,8 +164,8 @@ def _may_ask(form: Form) -> dict[str, list[str]]:
         for name in (*form.all("asking"), *named)
     }
     others = ticked.get(_EVERYBODY_ELSE, list(kinds()))
-    found = {name: asked for name, asked in ticked.items() if asked != others}
-    return {**found, _EVERYBODY_ELSE: others} if found or others != list(kinds()) else {}
+    listed = {name: asked for name, asked in ticked.items() if asked != others}
+    return {**listed, _EVERYBODY_ELSE: others} if listed or others != list(kinds()) else {}
 
 
 def _read_budget(form: Form) -> Budget:
@@ -193,21 +180,16 @@ def _read_budget(form: Form) -> Budget:
 
 
 def _read_policy(form: Form, unit: str) -> Policy:
-    found: dict[str, Any] = {"notions": form.all("notions"), "unit": unit}
-    if not found["notions"]:
+    policy: dict[str, Any] = {"notions": form.all("notions"), "unit": unit}
+    if not policy["notions"]:
         raise InvalidInput("Allow at least one guarantee.", parameter="notions")
     if set(form.all("questions")) != set(kinds()):
-        found["questions"] = form.all("questions")
+        policy["questions"] = form.all("questions")
     if form.one("max_epsilon"):
-        found["max_epsilon"] = form.one("max_epsilon")
+        policy["max_epsilon"] = form.one("max_epsilon")
     labels = labels_of(_GROUPS)
-    for name, read in (
-        ("max_tau", whole),
-        ("min_tau", whole),
-        ("min_radius", decimal),
-        ("max_radius", decimal),
-    ):
+    for name, read in _LIMITS.items():
         if form.one(name):
-            found[name] = read(form.one(name), labels[name], name)
-    found["analysts"] = _may_ask(form)
-    return Policy.from_json(found)
+            policy[name] = read(form.one(name), labels[name], name)
+    policy["analysts"] = _may_ask(form)
+    return Policy.from_json(policy)

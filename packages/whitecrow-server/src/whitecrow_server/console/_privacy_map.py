@@ -8,20 +8,11 @@ from typing import Any
 import numpy as np
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.errors import InvalidInput, http_status
+from whitecrow.errors import InvalidInput
 from whitecrow_server import Service
-from whitecrow_server.console import _charts as charts
-from whitecrow_server.console._custodian import CUSTODIAN
-from whitecrow_server.console._fields import (
-    Field,
-    Group,
-    choices,
-    decimal,
-    given,
-    labels_of,
-    mistake,
-    whole,
-)
+from whitecrow_server.console._datasets import CUSTODIAN
+from whitecrow_server.console._forms import Field, Group, choices, decimal, given, labels_of, whole
+from whitecrow_server.console._show import chart, trace
 from whitecrow_server.console._site import Form, Page, Site, Visit
 
 _MOST_POINTS = 4_000
@@ -41,31 +32,28 @@ def add(site: Site) -> None:
 
     def page(visit: Visit) -> Page:
         dataset = service.dataset(visit.who, visit.part("name"))
-        form = Form({key: [value] for key, value in visit.request.query_params.items()})
+        form = visit.linked
         columns = dataset["card"]["columns"] if dataset["card"] else []
         names = [c["name"] for c in columns if c.get("type", "number") in ("number", "integer")]
         values: dict[str, Any] = {
             "dataset": dataset,
             "groups": _groups(names),
             "typed": form,
-            "wrong": "",
             "found": None,
         }
-        if not form.one("beta") or len(names) < 2:
-            return Page("map.html", values)
         try:
-            found = _mapped(service, visit, form)
+            if form.one("beta") and len(names) > 1:
+                values["found"] = _mapped(service, visit, form)
         except InvalidInput as error:
-            wrong = mistake(error, labels_of(values["groups"]))
-            return Page("map.html", {**values, **wrong}, http_status(error))
-        return Page("map.html", {**values, "found": found})
+            return Page("map.html", values).refusing(error, labels_of(values["groups"]))
+        return Page("map.html", values)
 
     site.get("/datasets/{name}/map", page, roles=CUSTODIAN)
 
 
 def _groups(names: list[str]) -> tuple[Group, ...]:
     first, second = (names + names)[:2] if names else ("", "")
-    place = (
+    axes = (
         Field("x", "Across", type="select", options=choices(names), default=first),
         Field("y", "Up", type="select", options=choices(names), default=second),
     )
@@ -77,7 +65,7 @@ def _groups(names: list[str]) -> tuple[Group, ...]:
         Field("notion", "Promise", type="select", options=choices(("sensitive", "differential"))),
         Field("metric", "Distance", type="select", options=choices(_COUNTED)),
     )
-    return (Group("Columns", place), Group("The question, asked about every record", question))
+    return (Group("Columns", axes), Group("The question, asked about every record", question))
 
 
 def _mapped(service: Service, visit: Visit, form: Form) -> dict[str, Any]:
@@ -89,7 +77,7 @@ def _mapped(service: Service, visit: Visit, form: Form) -> dict[str, Any]:
         float(decimal(given(form, "radius", "Radius"), "Radius", "radius")),
         form.one("metric") or "euclidean",
     )
-    found = service.privacy_map(
+    drawn = service.privacy_map(
         visit.who,
         visit.part("name"),
         columns,
@@ -99,44 +87,39 @@ def _mapped(service: Service, visit: Visit, form: Form) -> dict[str, Any]:
         epsilon=given(form, "epsilon", "Price ε"),
         notion=form.one("notion") or "sensitive",
     )
-    return {**_summary(found), "charts": _charts(found, columns)}
+    points = np.array(drawn["points"]).reshape(-1, len(columns))
+    loss = _bands(points, drawn["loss"], columns, "Loss of each record", _LOOKS)
+    right = "Probability of a right answer"
+    accuracy = _bands(points, drawn["accuracy"], columns, right, _LOOKS[::-1])
+    return {"rows": _summary(drawn), "charts": [loss, accuracy]}
 
 
-def _summary(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "rows": [
-            ("records", f"{found['records']:,}"),
-            ("anomalies under this model", f"{found['anomalous']:,}"),
-            ("covered by the promise", f"{found['covered']:,}"),
-            ("not covered", f"{found['records'] - found['covered']:,}"),
-            ("loss of a record, median", f"{found['cuts'][0]:.3g}"),
-            ("loss, nine in ten at most", f"{found['cuts'][1]:.3g}"),
-            ("largest finite loss", f"{found['cuts'][2]:.3g}"),
-            ("records whose loss is unbounded", f"{found['unbounded']:,}"),
-        ]
-    }
-
-
-def _charts(found: Mapping[str, Any], columns: list[str]) -> list[dict[str, Any]]:
-    points = np.array(found["points"]).reshape(-1, len(columns))
+def _summary(drawn: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
-        _bands(points, np.array(found[key]), columns, title, looks)
-        for key, title, looks in (
-            ("loss", "Loss of each record", _LOOKS),
-            ("accuracy", "Probability of a right answer", _LOOKS[::-1]),
-        )
+        ("records", f"{drawn['records']:,}"),
+        ("anomalies under this model", f"{drawn['anomalous']:,}"),
+        ("covered by the promise", f"{drawn['covered']:,}"),
+        ("not covered", f"{drawn['records'] - drawn['covered']:,}"),
+        ("loss of a record, median", f"{drawn['cuts'][0]:.3g}"),
+        ("loss, nine in ten at most", f"{drawn['cuts'][1]:.3g}"),
+        ("largest finite loss", f"{drawn['cuts'][2]:.3g}"),
+        ("records whose loss is unbounded", f"{drawn['unbounded']:,}"),
     ]
 
 
 def _bands(
-    points: Any, values: Any, columns: list[str], title: str, looks: Sequence[tuple[str, str]]
+    points: Any,
+    given: list[float],
+    columns: list[str],
+    title: str,
+    looks: Sequence[tuple[str, str]],
 ) -> dict[str, Any]:
     """Points in bands of equal width, each with its own colour and sign.
 
     A continuous scale would need plotly's colour bar, which breaks the content-security policy.
     """
-    low, high = float(values.min()), float(values.max())
-    edges = np.linspace(low, high, len(looks) + 1)
+    values = np.array(given)
+    edges = np.linspace(float(values.min()), float(values.max()), len(looks) + 1)
     band = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(looks) - 1)
     traces = []
     for place, (colour, sign) in enumerate(looks):
@@ -146,5 +129,5 @@ def _bands(
         marker = {"color": colour, "symbol": sign, "size": 7, "line": {"width": 0.5}}
         name = f"{edges[place]:.3g} to {edges[place + 1]:.3g}"
         x, y = inside.round(6).T.tolist()
-        traces.append(charts.trace("markers", x, y, name=name, marker=marker))
-    return charts.chart(traces, x=columns[0], y=columns[1], label=title, showlegend=True)
+        traces.append(trace("markers", x, y, name=name, marker=marker))
+    return chart(traces, x=columns[0], y=columns[1], label=title, showlegend=True)

@@ -10,15 +10,15 @@ from typing import Any
 from whitecrow.curator.transcripts import paid_series
 from whitecrow.data import Card
 from whitecrow.data.asked import read_asked
-from whitecrow.errors import InvalidInput, WhitecrowError, http_status
+from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.rendering import chance
 from whitecrow.screening import MOST_AT_ONCE, Screening
 from whitecrow_server._people import Person
 from whitecrow_server._untrusted_input import question_from, strict_json
-from whitecrow_server.console import _charts as charts
+from whitecrow_server.console._datasets import ASKING
+from whitecrow_server.console._show import chart, trace
 from whitecrow_server.console._site import HOME, Form, Page, Sent, Site, Visit
 
-_ASKING = ("analyst", "custodian")
 _SHOWN = 100
 _LONGEST = 20_000
 
@@ -26,44 +26,34 @@ _LONGEST = 20_000
 def add(site: Site) -> None:
     service = site.service
 
-    def card_of(who: Person, name: str) -> Card:
-        return service.curator(who, name).card
-
-    def page(visit: Visit, *, status: int = 200, **more: Any) -> Page:
-        found = service.dataset(visit.who, visit.part("name"))
-        written = strict_json((visit.form.one("question") or visit.query("question")).encode())
-        series = _series(written)
+    def page(visit: Visit, flags: Mapping[str, Any] | None = None) -> Page:
+        dataset = service.dataset(visit.who, visit.part("name"))
+        question = strict_json((visit.form.one("question") or visit.query("question")).encode())
+        series = _series(question)
         values = {
-            "dataset": found,
-            "at": f"{HOME}/datasets/{found['name']}/ask/screening/flags",
+            "dataset": dataset,
+            "at": f"{HOME}/datasets/{dataset['name']}/ask/screening/flags",
             "question": {"kind": "screening", **series.to_json()},
-            "columns": series.names(card_of(visit.who, found["name"])),
+            "columns": series.names(service.curator(visit.who, dataset["name"]).card),
             "most": MOST_AT_ONCE,
             "longest": _LONGEST,
             "typed": visit.form.one("records"),
-            "wrong": "",
-            "flags": None,
+            "flags": flags,
         }
-        return Page("screening.html", {**values, **more}, status)
+        return Page("screening.html", values)
 
     def batch(who: Person, name: str, form: Form, written: Mapping[str, Any]) -> dict[str, Any]:
         """The question about the records of a form, which are read as the data's own are."""
-        series, card = _series(written), card_of(who, name)
-        paid_series(service.curator(who, name), series, analyst=who.name)  # or it is refused
-        records = _records(form.one("records"), card, series)
+        series, curator = _series(written), service.curator(who, name)
+        paid_series(curator, series, analyst=who.name)  # or it is refused
+        records = _records(form.one("records"), curator.card, series)
         return {"kind": "screening", **series.of_all(records).to_json()}
 
     def flags(visit: Visit) -> Page | Sent:
-        state = visit.request.state
         try:
-            if isinstance(state.out, WhitecrowError):
-                raise state.out
-            release = state.out or site.handler.answered(
-                visit.request, state.asking, lambda: visit.who
-            )
+            release = site.released(visit)
         except WhitecrowError as error:
-            wrong = {"wrong": str(error), "wrong_at": "records"}
-            return page(visit, status=http_status(error), **wrong)
+            return page(visit).refusing(error, at="records")
         if visit.form.one("as") == "csv":
             lines = [f"{row},{int(flag)}" for row, flag in enumerate(release.answer, 1)]
             return Sent("flags.csv", "\n".join(["row,anomaly", *lines, ""]).encode())
@@ -79,8 +69,8 @@ def add(site: Site) -> None:
         }
         return page(visit, flags=shown)
 
-    site.get("/datasets/{name}/screening", page, roles=_ASKING)
-    site.post("/datasets/{name}/ask/{kind}/flags", flags, roles=_ASKING, asks=batch)
+    site.get("/datasets/{name}/screening", page, roles=ASKING)
+    site.post("/datasets/{name}/ask/{kind}/flags", flags, roles=ASKING, asks=batch)
 
 
 def _series(written: object) -> Screening:
@@ -110,9 +100,9 @@ def error_curve(figures: Mapping[str, Any]) -> dict[str, Any] | None:
     if errors is None:
         return None
     percents = [round(100 * error, 4) for error in errors.values()]
-    trace = charts.trace("lines+markers", map(int, errors), percents, tone="accent")
+    line = trace("lines+markers", map(int, errors), percents, tone="accent")
     label = "How often an answer is wrong, by the records near the one asked about"
     return {
         "rows": [(f"{int(count):,}", chance(error)) for count, error in errors.items()],
-        "chart": charts.chart([trace], x="records near it", y="wrong, in %", label=label),
+        "chart": chart([line], x="records near it", y="wrong, in %", label=label),
     }

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from whitecrow.privacy import odds_factor, rounded_down, rounded_up
 from whitecrow.rendering import bound, chance, number
 from whitecrow.terms import COVERS, LINES
-
-__all__ = ["FILTERS", "chance", "gauges", "number"]
 
 _LONGEST, _MOST_ITEMS = 128, 50
 
@@ -41,10 +39,10 @@ def moment(at: object) -> str:
     ('2026-01-02 03:04', '1970-01-01 00:00')
     """
     if isinstance(at, int | float):
-        found = datetime.datetime.fromtimestamp(at, datetime.UTC)
+        parsed = datetime.datetime.fromtimestamp(at, datetime.UTC)
     else:
-        found = datetime.datetime.fromisoformat(str(at))
-    return f"{found:%Y-%m-%d %H:%M}"
+        parsed = datetime.datetime.fromisoformat(str(at))
+    return f"{parsed:%Y-%m-%d %H:%M}"
 
 
 def written(value: object) -> str:
@@ -70,19 +68,19 @@ def _shortened(value: Any) -> Any:
     return f"({len(value):,} characters)" if long else value
 
 
-def gauges(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def gauges(dataset: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A dataset's balance, one gauge for each line that the policy admits.
 
     The bar shows what is left, as the number does; the tightest cap decides.
     """
-    admitted = found["policy"]["notions"] if "policy" in found else LINES
+    admitted = dataset["policy"]["notions"] if "policy" in dataset else LINES
     shown = []
     for line in LINES:
         if line not in admitted:
             continue
-        cap = Fraction((found["allowance"] or found["budget"])[line])
-        cap = min(cap, Fraction(found["budget"][line]))
-        left = Fraction(found["remaining"].get(line, "0"))
+        cap = Fraction((dataset["allowance"] or dataset["budget"])[line])
+        cap = min(cap, Fraction(dataset["budget"][line]))
+        left = Fraction(dataset["remaining"].get(line, "0"))
         rest = float(left / cap) if cap else 0.0
         shown.append(
             {
@@ -91,7 +89,7 @@ def gauges(found: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "cap": cap,
                 "left": left,
                 "percent": round(100 * min(1.0, max(0.0, rest)), 1),
-                "unbounded": line in found["unbounded"],
+                "unbounded": line in dataset["unbounded"],
             }
         )
     return shown
@@ -100,6 +98,33 @@ def gauges(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _covers(notion: str) -> str:
     words = COVERS.get(notion, notion)
     return words[:1].upper() + words[1:]
+
+
+# Charts as plain JSON for plotly: data and axes; colours are the page's, for light and dark
+
+
+def chart(
+    traces: Sequence[Mapping[str, Any]], *, x: str, y: str, label: str, **layout: Any
+) -> dict[str, Any]:
+    """A chart; a trace's ``tone`` (accent, danger, ok, muted) names its colour in the theme."""
+    axes = {
+        "xaxis": {"title": {"text": x}, **layout.pop("xaxis", {})},
+        "yaxis": {"title": {"text": y}, **layout.pop("yaxis", {})},
+    }
+    return {"label": label, "traces": list(traces), "layout": {**axes, **layout}}
+
+
+def trace(mode: str, x: Iterable[Any], y: Iterable[Any], **more: Any) -> dict[str, Any]:
+    """Points, or a line through them; ``more``: its ``name``, its ``tone``."""
+    return {"type": "scatter", "mode": mode, "x": list(x), "y": list(y), **more}
+
+
+def series_chart(points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A publication with the standard deviation of each period."""
+    x, y = ([point[key] for point in points] for key in ("period", "value"))
+    errors = {"type": "data", "array": [point.get("error") for point in points]}
+    line = trace("lines+markers", x, y, error_y=errors, tone="accent")
+    return chart([line], x="period", y="released value", label="The released series")
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
@@ -112,4 +137,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "factor": odds_factor,
     "written": written,
     "meaning": _covers,
+    "gauges": gauges,
 }

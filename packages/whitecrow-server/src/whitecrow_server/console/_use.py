@@ -16,7 +16,7 @@ from typing import Any
 from whitecrow.privacy import rounded_up
 from whitecrow.rendering import Axis, Dot, Plot
 from whitecrow.terms import LINES
-from whitecrow_server.console._custodian import READERS
+from whitecrow_server.console._datasets import READERS
 from whitecrow_server.console._show import gauges
 from whitecrow_server.console._site import Page, Site, Visit
 
@@ -61,7 +61,7 @@ def add(site: Site) -> None:
 
     def page(visit: Visit) -> Page:
         name = visit.part("name")
-        found = service.dataset(visit.who, name)
+        dataset = service.dataset(visit.who, name)
         entries: list[Mapping[str, Any]] = []
         before = None
         while len(entries) < _MOST_ENTRIES:
@@ -73,12 +73,11 @@ def add(site: Site) -> None:
                 break
             before = portion[-1]["seq"]
         asked = spends(reversed(entries))
-        bars = gauges(found)
+        bars = gauges(dataset)
         bar = next((one for one in bars if not one["unbounded"]), bars[0] if bars else None)
         now = datetime.datetime.now(datetime.UTC)
         values = {
-            "dataset": found,
-            "gauges": bars,
+            "dataset": dataset,
             "asked": len(asked),
             "by": _by_analyst(asked),
             "latest": asked[::-1][:_LATEST],
@@ -92,7 +91,6 @@ def add(site: Site) -> None:
 
 
 def spends(entries: Iterable[Mapping[str, Any]]) -> list[Spend]:
-    """The questions among an account's entries, the oldest first."""
     told = list(entries)
     closed = {one["closes"]: one["kind"] for one in told if one["closes"] is not None}
     return [
@@ -116,11 +114,11 @@ def _amount(price: Mapping[str, Any], name: str) -> Fraction | None:
 
 def _by_analyst(asked: Sequence[Spend]) -> list[dict[str, Any]]:
     """One row a person: how often which question, at what price in all, when last."""
-    found = []
+    rows = []
     for name in sorted({one.analyst for one in asked}):
         own = [one for one in asked if one.analyst == name]
         often = Counter(one.kind for one in own).most_common()
-        found.append(
+        rows.append(
             {
                 "name": name,
                 "asked": len(own),
@@ -129,7 +127,7 @@ def _by_analyst(asked: Sequence[Spend]) -> list[dict[str, Any]]:
                 "last": own[-1].at.isoformat(),
             }
         )
-    return found
+    return rows
 
 
 def projected(asked: Sequence[Spend], bar: Mapping[str, Any], now: datetime.datetime) -> str:
@@ -179,9 +177,9 @@ def _over_time(
     )
     plot.line([(0, cap), (last, cap)], "muted", name="budget")
     steps = [
-        place
+        corner
         for before, after in pairwise((*points, Dot(last, float(total))))
-        for place in ((before.x, before.y), (after.x, before.y), (after.x, after.y))
+        for corner in ((before.x, before.y), (after.x, before.y), (after.x, after.y))
     ]
     plot.line(steps, "accent", name="spent")
     return {"svg": plot.svg(), "spent": spent}

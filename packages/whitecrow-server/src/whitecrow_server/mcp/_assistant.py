@@ -1,13 +1,26 @@
-"""What an assistant may do: look, price and try for nothing; ask when a person said yes."""
+"""What an assistant may do: look, price and try for nothing; ask when a person said yes.
+
+It speaks the Model Context Protocol: JSON-RPC, a message a line; no line ends the session.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from fractions import Fraction
-from typing import Any
+from typing import Any, TextIO
 
+from whitecrow import __version__
 from whitecrow.client import Client
-from whitecrow.errors import BudgetExhausted, InvalidInput, NotAllowed, PolicyViolation
+from whitecrow.errors import (
+    BudgetExhausted,
+    InvalidInput,
+    NotAllowed,
+    PolicyViolation,
+    WhitecrowError,
+)
 from whitecrow.question import Question, Release
 from whitecrow.questions import loaded, read_question
 from whitecrow_server.mcp.approvals import AMOUNTS, Approvals, Spend, amounts
@@ -53,7 +66,7 @@ TOOLS = (
     ),
     _tool(
         "ask_dummy",
-        "Answer a question about made-up records, free: it says nothing of the data.",
+        "Answer a question about synthetic records, free: it says nothing of the data.",
         dataset=_DATASET,
         question=_QUESTION,
     ),
@@ -69,17 +82,10 @@ TOOLS = (
 
 
 class Assistant:
-    """What the tools do.
+    """What the tools do, with ``client(dataset)``; without a dataset, for the list of them.
 
-    Parameters
-    ----------
-    client : callable
-        ``client(dataset)``: a service's curator; without a dataset, for the list of them.
-    approvals : Approvals
-        Where a yes is found if the assistant's program cannot ask its user.
-    most : mapping of str to Fraction, optional
-        What all questions of this session may cost together, beside the custodian's allowance:
-        ``epsilon``, ``delta`` and ``rho``. What is not named may not be spent at all.
+    ``most`` caps what all questions of this session may cost together, beside the custodian's
+    allowance: ``epsilon``, ``delta`` and ``rho``. What it does not name may not be spent at all.
     """
 
     def __init__(
@@ -100,8 +106,8 @@ class Assistant:
             return self._described(client)
         question = read_question(given["question"])
         if name == "price_question":
-            found = client.describe(question).to_json()
-            return {**found, "deadline": client.deadline(question)}
+            description = client.describe(question).to_json()
+            return {**description, "deadline": client.deadline(question)}
         if name == "ask_dummy":
             return client.dummy(question).to_json()
         return self._asked(client, question, elicit).to_json()
@@ -173,3 +179,149 @@ class Assistant:
             f"whitecrow mcp --approve {spend.code}\nIt shows them the question and its price, and "
             f"asks for a yes. Ask again when they have said it.\n{spend}"
         )
+
+
+# The protocol
+
+PROTOCOL = "2025-06-18"
+_WRONG_REQUEST, _WRONG_METHOD, _WRONG_PARAMETERS, _FAULT = -32600, -32601, -32602, -32603
+_WRONG_JSON = -32700
+
+Send = Callable[[Mapping[str, Any]], None]
+
+
+class _Session:
+    """One conversation: requests in, replies out, and questions to the person in between."""
+
+    def __init__(self, assistant: Assistant, lines: Iterable[str], send: Send) -> None:
+        self._assistant, self._lines, self._send = assistant, iter(lines), send
+        self._waiting: list[dict[str, Any]] = []
+        self._elicits = False
+        self._asked = 0
+
+    def run(self) -> None:
+        while (message := self._waiting.pop(0) if self._waiting else self._read()) is not None:
+            try:
+                self._take(message)
+            except Exception:  # noqa: BLE001 - whatever one message breaks, the next is served
+                reason = (
+                    "This request could not be handled. Sent again, a question is charged once."
+                )
+                self._fail(_number(message), _FAULT, reason)
+
+    def _read(self) -> dict[str, Any] | None:
+        for line in self._lines:
+            if not line.strip():
+                continue
+            try:
+                message = json.loads(line)
+            except (ValueError, RecursionError):
+                self._fail(None, _WRONG_JSON, "This is not JSON, or nested too deeply.")
+                continue
+            if isinstance(message, dict):
+                return message
+            self._fail(None, _WRONG_JSON, "A message is a JSON object.")
+        return None
+
+    def _take(self, message: dict[str, Any]) -> None:
+        method, number = message.get("method"), _number(message)
+        if not isinstance(method, str):
+            if not {"result", "error"} & set(message):  # else a reply that nobody waits for
+                self._fail(number, _WRONG_REQUEST, "A request has a method, which is a text.")
+            return
+        if "id" not in message:
+            return  # a notification
+        given = message.get("params", {})
+        if number is None or not isinstance(given, dict):
+            words = "The id is a text or a whole number, params an object."
+            self._fail(number, _WRONG_REQUEST, words)
+        elif method == "initialize":
+            capabilities = given.get("capabilities")
+            self._elicits = isinstance(capabilities, dict) and "elicitation" in capabilities
+            server = {"name": "whitecrow", "version": __version__}
+            offered = {"capabilities": {"tools": {}}, "serverInfo": server}
+            self._reply(number, {"protocolVersion": PROTOCOL, **offered})
+        elif method == "ping":
+            self._reply(number, {})
+        elif method == "tools/list":
+            self._reply(number, {"tools": list(TOOLS)})
+        elif method == "tools/call":
+            self._call(number, given)
+        else:
+            self._fail(number, _WRONG_METHOD, "There is no such method.")
+
+    def _call(self, number: Any, given: Mapping[str, Any]) -> None:
+        name, arguments = given.get("name"), given.get("arguments", {})
+        tool = next((one for one in TOOLS if one["name"] == name), None)
+        if tool is None or not _fits(arguments, tool["inputSchema"]):
+            self._fail(number, _WRONG_PARAMETERS, "There is no such tool, or its arguments differ.")
+            return
+        try:
+            elicit = self._elicit if self._elicits else None
+            result = self._assistant.call(str(name), arguments, elicit)
+        except WhitecrowError as error:
+            text = [{"type": "text", "text": str(error)}]
+            self._reply(number, {"content": text, "isError": True})
+            return
+        text = [{"type": "text", "text": json.dumps(result, ensure_ascii=False)}]
+        self._reply(number, {"content": text, "structuredContent": result, "isError": False})
+
+    def _elicit(self, sentence: str) -> bool:
+        """Let the assistant's program ask its user; what comes meanwhile waits."""
+        self._asked += 1
+        number = f"whitecrow-{self._asked}-{time.time_ns()}"
+        confirm = {"type": "boolean", "title": "Spend it?", "default": False}
+        schema = {"type": "object", "properties": {"confirm": confirm}, "required": ["confirm"]}
+        asked = {"message": sentence, "requestedSchema": schema}
+        request = {"id": number, "method": "elicitation/create", "params": asked}
+        self._send({"jsonrpc": "2.0", **request})
+        while (message := self._read()) is not None:
+            if message.get("id") == number and "method" not in message:
+                result = message.get("result")
+                content = result.get("content") if isinstance(result, dict) else None
+                if not isinstance(result, dict) or not isinstance(content, dict):
+                    return False
+                return result.get("action") == "accept" and content.get("confirm") is True
+            self._waiting.append(message)
+        return False
+
+    def _reply(self, number: Any, result: Mapping[str, Any]) -> None:
+        self._send({"jsonrpc": "2.0", "id": number, "result": result})
+
+    def _fail(self, number: Any, code: int, says: str) -> None:
+        self._send({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": says}})
+
+
+def _number(message: Mapping[str, Any]) -> str | int | None:
+    """The id of a request, if it is one that JSON-RPC knows."""
+    given = message.get("id")
+    return given if isinstance(given, str | int) and not isinstance(given, bool) else None
+
+
+def _fits(arguments: object, schema: Mapping[str, Any]) -> bool:
+    """Whether the arguments of a tool are those that it has, each of its type."""
+    types = {"string": str, "object": dict}
+    wanted = {name: types[one["type"]] for name, one in schema["properties"].items()}
+    return (
+        isinstance(arguments, dict)
+        and set(arguments) == set(wanted)
+        and all(isinstance(arguments[name], wanted[name]) for name in wanted)
+    )
+
+
+class _HungUp(BaseException):
+    """Nobody reads the replies any more. No error of a request: those do not end the session."""
+
+
+def serve(assistant: Assistant, lines: Iterable[str], out: TextIO) -> None:
+    """Serve one assistant until its input ends."""
+
+    def send(message: Mapping[str, Any]) -> None:
+        try:
+            out.write(json.dumps(message, ensure_ascii=True) + "\n")
+            out.flush()
+        except OSError:
+            raise _HungUp from None
+
+    with suppress(_HungUp):
+        _Session(assistant, lines, send).run()

@@ -41,8 +41,8 @@ class Spend:
     @property
     def digest(self) -> str:
         """A hash over dataset, question and price."""
-        said = json.dumps([self.dataset, self.question, self.price], sort_keys=True)
-        return hashlib.sha256(said.encode()).hexdigest()
+        bound = json.dumps([self.dataset, self.question, self.price], sort_keys=True)
+        return hashlib.sha256(bound.encode()).hexdigest()
 
     @property
     def code(self) -> str:
@@ -83,8 +83,8 @@ class Approvals:
                 f"A code has {_CODE_LENGTH} letters and digits, as the assistant showed it."
             )
         try:
-            written = (self._folder / f"{code}.request").read_text(encoding="utf-8")
-            return Spend(**json.loads(written))
+            request = (self._folder / f"{code}.request").read_text(encoding="utf-8")
+            return Spend(**json.loads(request))
         except (OSError, ValueError, TypeError):
             raise InvalidInput(
                 f"No question waits for the code {code}: the assistant must ask it first, as the "

@@ -7,13 +7,14 @@ from whitecrow.anomaly.model import (
     read_model,
     register_model,
 )
-from whitecrow.anomaly.shipped import (
+from whitecrow.anomaly.weights import (
     ContextualAnomaly,
+    CountingModel,
+    DistanceAnomaly,
     KernelAnomaly,
     KthNeighbourAnomaly,
     SimilarityAnomaly,
 )
-from whitecrow.anomaly.weights import CountingModel, DistanceAnomaly
 
 __all__ = [
     "AnomalyModel",

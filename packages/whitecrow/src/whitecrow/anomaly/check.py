@@ -21,7 +21,7 @@ from whitecrow.anomaly.graph import (
     records_of,
     size_for,
 )
-from whitecrow.declaration import Whole
+from whitecrow.declaration import whole
 from whitecrow.errors import invalid
 from whitecrow.figures import new_figure
 from whitecrow.privacy import Exactly, exact
@@ -36,13 +36,13 @@ _NONE = math.inf
 class Distances(Mapping[tuple[Database, Hashable], "int | None"]):
     """The minimum discrepant distance of each database and record; None where there is none."""
 
-    def __init__(self, graph: DatabaseGraph, found: Counts, inner: Counts) -> None:
-        self._graph, self._found, self._inner = graph, found, inner
+    def __init__(self, graph: DatabaseGraph, distances: Counts, inner: Counts) -> None:
+        self._graph, self._distances, self._inner = graph, distances, inner
 
     def __getitem__(self, key: tuple[Database, Hashable]) -> int | None:
         """Return it for a database, as its records in any order, and a record."""
         database, record = key
-        value = int(self._found[self._graph.number(database), self._graph.place(record)])
+        value = int(self._distances[self._graph.number(database), self._graph.place(record)])
         return None if value < 0 else value
 
     def __iter__(self) -> Iterator[tuple[Database, Hashable]]:
@@ -202,19 +202,15 @@ def check_model(
         must = "an AnomalyModel, or a function label(records, i)"
         raise invalid("check_model", "model", must, model)
     step = exact(epsilon, owner="check_model")
-    level = 0 if k is None else _whole(k, "k")
+    level = 0 if k is None else whole(k, "check_model", "k")
     records = records_of(universe)
     width = len(records)
     room = size_for(width, _DATABASES)
     if size is None:
         size = max(1, 2 * (room - level) // 3)
-    size = _whole(size, "size")
+    size = whole(size, "check_model", "size")
     graph = DatabaseGraph(records, max(size + level, min(room, 2 * size + level)))
     return _Check(model, graph, None if k is None else level, step, size).report()
-
-
-def _whole(value: object, name: str) -> int:
-    return Whole(help="").called(name).parse(value, "check_model")
 
 
 class _Check:
@@ -246,8 +242,8 @@ class _Check:
         exact_distance = np.where(distance < 0, _NONE, distance)
         pairs = []
         for smaller, larger in every:
-            kept = self.is_inner[larger]
-            pairs.append((smaller[kept], larger[kept]))
+            inside = self.is_inner[larger]
+            pairs.append((smaller[inside], larger[inside]))
         bound = self._bounds() if hasattr(self.model, "bound") else exact_distance
         self._check_values(bound)
         for smaller, larger in pairs:
@@ -289,9 +285,8 @@ class _Check:
 
     def _check_sensitive(self) -> None:
         """The promise must cover whom Definition 5 covers; then its own graph is taken."""
-        declared = self.graph.matrix(
-            self.graph.table(lambda records, i: bool(self.model.sensitive(records, i, self.k))),
-            np.bool_,
+        declared = self.graph.computed(
+            lambda records, i: bool(self.model.sensitive(records, i, self.k)), np.bool_
         )
         for place, (smaller, larger) in enumerate(self.graph.all_pairs):
             covered = declared[smaller, place] | declared[larger, place]
@@ -303,15 +298,14 @@ class _Check:
 
     def _bounds(self) -> NDArray[np.float64]:
         def value(records: Database, i: Hashable) -> float:
-            found = self.model.bound(list(records), i, self.k)
-            return _NONE if found is None else float(found)
+            bound = self.model.bound(list(records), i, self.k)
+            return _NONE if bound is None else float(bound)
 
-        return self.graph.matrix(self.graph.table(value, self.inner), np.float64)
+        return self.graph.computed(value, np.float64, self.inner)
 
     def _check_values(self, bound: NDArray[np.float64]) -> None:
         for number, place in np.argwhere(~(bound >= 1) & self.is_inner[:, None])[:1]:
-            value = bound[number, place]
-            self._fail(f"λ is {value:g}, below 1", number, number, place)
+            self._fail(f"λ is {bound[number, place]:g}, below 1", number, number, place)
 
     def _check_pairs(self, bound: NDArray[np.float64], smaller: Counts, larger: Counts) -> None:
         one, other = bound[smaller], bound[larger]
@@ -350,10 +344,9 @@ class _Check:
         no = np.where(self.labels, wrong, right)
         worst = 0.0
         for smaller, larger in pairs:
-            for said in (yes, no):
-                one, other = said[smaller], said[larger]
-                same = one == other
+            for answer in (yes, no):
+                one, other = answer[smaller], answer[larger]
                 with np.errstate(invalid="ignore"):
-                    losses = np.where(same, 0.0, np.abs(one - other))
+                    losses = np.where(one == other, 0.0, np.abs(one - other))
                 worst = max(worst, float(losses.max(initial=0.0)))
         return worst

@@ -72,61 +72,55 @@ class DatabaseGraph:
     @cached_property
     def all_pairs(self) -> Edges:
         """Every pair of neighbours, by the record that one has more: differential privacy."""
-        found = []
+        pairs = []
         for place, stride in enumerate(self._strides.tolist()):
             larger = np.flatnonzero(self.counts[:, place] > 0)
-            found.append((np.searchsorted(self._codes, self._codes[larger] - stride), larger))
-        return found
+            pairs.append((np.searchsorted(self._codes, self._codes[larger] - stride), larger))
+        return pairs
 
-    def table(
+    def computed(
         self,
         of: Callable[[Database, Any], Any],
+        kind: Any,
         numbers: Iterable[int] | None = None,
         *,
         present: bool = False,
-    ) -> dict[tuple[int, int], Any]:
-        """Compute something for databases and records, or for records that are present only."""
-        found = {}
+    ) -> NDArray[Any]:
+        """Compute something for databases by records, or for those present only; 0 elsewhere."""
+        values = np.zeros(self.counts.shape, dtype=kind)
         for number in range(len(self.counts)) if numbers is None else numbers:
             database = self.records(number)
             for place, times in enumerate(self.counts[number].tolist()):
                 if times or not present:
-                    found[number, place] = of(database, self.universe[place])
-        return found
-
-    def matrix(self, table: dict[tuple[int, int], Any], kind: Any) -> NDArray[Any]:
-        """Return what :meth:`table` computed, databases by records, and 0 elsewhere."""
-        found = np.zeros(self.counts.shape, dtype=kind)
-        for where, value in table.items():
-            found[where] = value
-        return found
+                    values[number, place] = of(database, self.universe[place])
+        return values
 
     def labels(
         self, label: Callable[[Database, Any], bool], numbers: Iterable[int] | None = None
     ) -> Flags:
         """Return g: databases by records, False for records that are absent."""
-        return self.matrix(self.table(label, numbers, present=True), np.bool_)
+        return self.computed(label, np.bool_, numbers, present=True)
 
     def within(self, reached: Flags, steps: int) -> Flags:
         """Return from where databases that are reached lie within so many insertions or removals.
 
         ``reached`` has databases by records, and each record's column is looked at by itself.
         """
-        found = reached.copy()
+        near = reached.copy()
         for _ in range(steps):
-            before = found.copy()
+            before = near.copy()
             for smaller, larger in self.all_pairs:
-                found[smaller] |= before[larger]
-                found[larger] |= before[smaller]
-        return found
+                near[smaller] |= before[larger]
+                near[larger] |= before[smaller]
+        return near
 
     def sensitive_pairs(self, sensitive: Flags) -> Edges:
         """Return the pairs whose record is sensitive for one of the two."""
-        found = []
+        pairs = []
         for place, (smaller, larger) in enumerate(self.all_pairs):
-            kept = sensitive[smaller, place] | sensitive[larger, place]
-            found.append((smaller[kept], larger[kept]))
-        return found
+            either = sensitive[smaller, place] | sensitive[larger, place]
+            pairs.append((smaller[either], larger[either]))
+        return pairs
 
     @staticmethod
     def distances(to: Flags, edges: Edges) -> Counts:
@@ -135,15 +129,15 @@ class DatabaseGraph:
         -1 where none does, within this universe.
         """
         far = len(to) + 1
-        found = np.where(to, 0, far)
+        steps = np.where(to, 0, far)
         while True:
-            before = found.copy()
+            before = steps.copy()
             for smaller, larger in edges:
-                nearest = np.minimum(found[smaller], found[larger]) + 1
-                found[smaller] = np.minimum(found[smaller], nearest)
-                found[larger] = np.minimum(found[larger], nearest)
-            if (before == found).all():
-                return np.where(found >= far, -1, found)
+                nearest = np.minimum(steps[smaller], steps[larger]) + 1
+                steps[smaller] = np.minimum(steps[smaller], nearest)
+                steps[larger] = np.minimum(steps[larger], nearest)
+            if (before == steps).all():
+                return np.where(steps >= far, -1, steps)
 
     def discrepancy(self, labels: Flags, edges: Edges) -> Counts:
         """Return the minimum discrepant distance (Definition 10): -1 where there is none."""
@@ -158,10 +152,10 @@ def records_of(universe: Universe) -> Database:
     """Return the records of a universe, each once; columns make all combinations."""
     if isinstance(universe, Mapping):
         universe = itertools.starmap(record_type(universe), itertools.product(*universe.values()))
-    found = tuple(dict.fromkeys(universe))
-    if not found:
-        raise invalid("check_model", "universe", "at least one record", found)
-    return found
+    records = tuple(dict.fromkeys(universe))
+    if not records:
+        raise invalid("check_model", "universe", "at least one record", records)
+    return records
 
 
 def size_for(width: int, most: int) -> int:

@@ -170,8 +170,8 @@ def added_models() -> list[tuple[str, str]]:
 def model_type(kind: object) -> type[AnomalyModel]:
     """Return the class of a model; a text that is no installed name imports nothing."""
     if isinstance(kind, str):
-        if found := _own.get(kind) or _registered.get(kind):
-            return found
+        if model := _own.get(kind) or _registered.get(kind):
+            return model
         if kind in _installed():
             return _plugged_in(kind)
     raise InvalidInput(f"There is no model {kind!r}; there are {', '.join(sorted(models()))}.")
@@ -190,10 +190,10 @@ def _installed() -> frozenset[str]:
 
 @cache
 def _plugged_in(kind: str) -> type[AnomalyModel]:
-    found = plugins.load(plugins.MODELS, kind, type)
-    if not issubclass(found, AnomalyModel) or found.kind != kind:
+    model = plugins.load(plugins.MODELS, kind, type)
+    if not issubclass(model, AnomalyModel) or model.kind != kind:
         raise BrokenPlugin(
             f"What an installed package offers as {kind!r} in the entry-point group "
             f"{plugins.MODELS!r} is no AnomalyModel of that kind."
         )
-    return found
+    return model

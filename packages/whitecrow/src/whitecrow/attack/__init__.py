@@ -5,8 +5,14 @@ strongest adversary there is, with its theoretical power; :mod:`whitecrow.attack
 release that fails.
 """
 
-from whitecrow.attack.inference import Inference, Series, attack, read_series
-from whitecrow.attack.judge import Verdict, auc, evaluate, flag_fraction, simulated_threshold
+from whitecrow.attack.inference import (
+    Inference,
+    Series,
+    ValueEstimate,
+    attack,
+    estimate_value,
+    read_series,
+)
 from whitecrow.attack.naive import epsilon_for_loss, loss_probability
 from whitecrow.attack.ratio import (
     Power,
@@ -18,14 +24,18 @@ from whitecrow.attack.ratio import (
     publisher_power,
 )
 from whitecrow.attack.scores import (
+    Verdict,
+    auc,
+    evaluate,
     fixed_window,
+    flag_fraction,
     growing_window,
     levene,
     overlap,
     scale_interval,
     score,
+    simulated_threshold,
 )
-from whitecrow.attack.value import ValueEstimate, estimate_value
 
 __all__ = [
     "Inference",

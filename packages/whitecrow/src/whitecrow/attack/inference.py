@@ -1,4 +1,4 @@
-"""The attack itself: from a series of releases, however it comes, to flagged segments."""
+"""The attack: from a series of releases, however it comes, to flagged segments or a value."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.attack.judge import (
+from whitecrow.attack.scores import (
     Verdict,
     evaluate,
     flag_fraction,
     outlying_segments,
+    score,
     simulated_threshold,
 )
-from whitecrow.attack.scores import score
-from whitecrow.errors import InvalidInput
+from whitecrow.declaration import whole
+from whitecrow.errors import InvalidInput, invalid
+from whitecrow.figures import new_figure
 
 FRACTION = 0.6  # the part of the segments that the paper's authors must have flagged
 
@@ -145,6 +147,112 @@ def attack(
     return Inference(method, width, scores, flags, threshold, verdict, series)
 
 
+@dataclass(frozen=True)
+class ValueEstimate:
+    """What a series of means says of one record's value.
+
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    low, high : float
+        Where the value lies with the wanted confidence, if the releases vary by Laplace noise.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def estimate_value(
+    releases: object,
+    *,
+    size: int,
+    first: int,
+    last: int | None = None,
+    confidence: float = 0.95,
+    column: str | None = None,
+) -> ValueEstimate:
+    """Estimate a record's value from a series of means, knowing where it took part.
+
+    With n records, the record among them, the mean is (n - 1) times what it was before plus the
+    value, over n. Both means are estimated by medians, the noise from the releases without it; its
+    scale is taken to follow the mean, as that of the naive release does.
+
+    Parameters
+    ----------
+    releases : path, data frame, list of numbers, points or an answer of ``Publish``
+        The series, in order of time.
+    size : int
+        Records behind a release, the record included.
+    first, last : int
+        The releases it took part in, counted from 1; to the end of the series unless said.
+    confidence : float
+        Of the interval.
+    column : str, optional
+        Where the releases are in a file or frame.
+
+    Examples
+    --------
+    >>> estimate = estimate_value([5.0, 5.1, 4.9, 5.0, 6.0, 6.1, 5.9], size=100, first=5)
+    >>> round(estimate.value)
+    105
+    """
+    values = read_series(releases, column=column).values
+    last = len(values) if last is None else last
+    whole(size, "estimate_value", "size")
+    inside = np.zeros(len(values), dtype=bool)
+    inside[max(first, 1) - 1 : last] = True
+    if not 1 <= first <= last <= len(values) or (~inside).sum() < 2:
+        must = f"in order, from 1 to {len(values)}, with two releases or more without the record"
+        raise invalid("estimate_value", "first and last", must, f"{first} and {last}")
+    if not 0 < confidence < 1:
+        raise invalid("estimate_value", "confidence", "between 0 and 1", confidence)
+    without, joined = float(np.median(values[~inside])), float(np.median(values[inside]))
+    spread = float(np.abs(values[~inside] - without).mean())
+    wider = spread * max(1.0, abs(joined / without)) if without else spread
+    random = np.random.default_rng(0)
+    off, before = (
+        scale * np.median(random.laplace(size=(2000, int(count))), axis=1)
+        for scale, count in ((wider, inside.sum()), (spread, (~inside).sum()))
+    )
+    half = float(np.quantile(np.abs(size * off - (size - 1) * before), confidence))
+    value = size * joined - (size - 1) * without
+    return ValueEstimate(value, value - half, value + half)
+
+
+def draw(inference: Inference, path: str | Path, *, title: str = "") -> Path:
+    """Draw the series and its scores, flagged segments shaded, and return the path.
+
+    Days that truly had an outlier are marked where the truth is known.
+    """
+    series, width = inference.series, inference.width
+    figure = new_figure(8, 4.6)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    days = np.arange(len(series.values))
+    above.plot(days, series.values, linewidth=0.8, color="black")
+    if series.outliers is not None:
+        marked = np.flatnonzero(series.outliers)
+        above.plot(marked, series.values[marked], "o", color="#b3261e", label="outlier that day")
+        above.legend(loc="upper right")
+    starts = (1 + np.arange(len(inference.scores))) * width
+    colours = np.where(inference.flags, "#d98c00", "#9aa5b1")
+    below.bar(starts, inference.scores, width=width, align="edge", color=colours, edgecolor="white")
+    if np.isfinite(inference.threshold):
+        below.axhline(inference.threshold, linestyle=":", color="gray")
+    for start, flag in zip(starts, inference.flags, strict=True):
+        if flag:
+            above.axvspan(start, start + width, color="#d98c00", alpha=0.15, linewidth=0)
+    heading = title or f"{inference.method} window, segments of {width}"
+    if (v := inference.verdict) is not None:
+        heading += f" (AUC {v.auc:.2f}, precision {v.precision:.2f}, base rate {v.base_rate:.2f})"
+    above.set(title=heading, ylabel="release")
+    below.set(xlabel="release number", ylabel="score")
+    target = Path(path)
+    figure.savefig(target, dpi=110)
+    return target
+
+
 def read_series(releases: object, *, column: str | None = None, outliers: object = None) -> Series:
     """Read a released series from wherever it is."""
     if isinstance(releases, str | Path):
@@ -158,17 +266,17 @@ def read_series(releases: object, *, column: str | None = None, outliers: object
     else:
         values, truth = _frame(releases, column, outliers)
     try:
-        found = np.asarray(values, dtype=np.float64)
+        series = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput("The releases must be numbers.") from None
-    if found.ndim != 1:
+    if series.ndim != 1:
         raise InvalidInput("The releases must be one series of numbers.")
     marks = None if truth is None else np.asarray(truth)
     if marks is not None:
-        if marks.shape != found.shape:
+        if marks.shape != series.shape:
             raise InvalidInput("The truth must be as long as the releases.")
         marks = marks.astype(bool)
-    return Series(_carried(found), marks)
+    return Series(_carried(series), marks)
 
 
 def _value(entry: Any) -> Any:

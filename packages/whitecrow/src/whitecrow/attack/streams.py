@@ -12,7 +12,7 @@ import numpy.typing as npt
 from whitecrow.data import Card, Column
 from whitecrow.noise import Source
 from whitecrow.publish import PublicationPlan, Publish, advance, fresh
-from whitecrow.publish.state import Day
+from whitecrow.publish.facts import Day
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,27 +50,19 @@ def porto_like(
     """
     sigma = np.sqrt(np.log1p((deviation / MEAN) ** 2))
     counts = np.maximum(1, rng.poisson(size, days))
-    found = [
+    trips = [
         np.minimum(rng.lognormal(np.log(MEAN) - sigma**2 / 2, sigma, n), OUTLIER) for n in counts
     ]
     for day in rng.integers(days, size=outliers):
-        found[day] = np.append(found[day], rng.uniform(1.0, 2.0) * OUTLIER + 1e-9)
-    return Stream(tuple(found), OUTLIER)
+        trips[day] = np.append(trips[day], rng.uniform(1.0, 2.0) * OUTLIER + 1e-9)
+    return Stream(tuple(trips), OUTLIER)
 
 
-@dataclass(frozen=True)
-class Published:
-    """A question on a made-up stream, and its public plan."""
-
-    question: Publish
-    plan: PublicationPlan
-
-
-def question_for(days: int, clip: tuple[float, float], **given: Any) -> Published:
-    """Return the question of a mean over ``days`` periods, as our publisher is asked."""
+def plan_for(days: int, clip: tuple[float, float], **given: Any) -> PublicationPlan:
+    """Return the public plan of a mean over ``days`` periods, as our publisher is asked for it."""
     card = Card("stream", (Column("value", lower=clip[0], upper=clip[1]), Column("t", "integer")))
     question = Publish("value", time="t", start=0, period=1, horizon=days, **given)
-    return Published(question, question.plan(card))
+    return question.plan(card)
 
 
 def publish_days(
@@ -85,10 +77,11 @@ def publish_days(
 
     A mean without a denominator (all noise) repeats the last one: the reader sees nothing new.
     """
-    state = fresh(question_for(len(days), clip, view=view, **budget).plan)
+    state = fresh(plan_for(len(days), clip, view=view, **budget))
     last, shown = (clip[0] + clip[1]) / 2, []
     for day in days:
-        state, (point,) = advance(state, Day(np.asarray(day, dtype=np.float64)), source)
+        state = advance(state, Day(np.asarray(day, dtype=np.float64)), source)
+        (point,) = state.last
         last = last if point.value is None else point.value
         shown.append(last)
     return np.array(shown)

@@ -13,11 +13,9 @@ from typing import Any
 import click
 
 from whitecrow import __version__, plugins
-from whitecrow.cli.folded import help_all_option, whole, write_short
-from whitecrow.cli.packaged import PACKAGED, packaged_command
-from whitecrow.cli.screen_output import Output, report_error
+from whitecrow.cli.screen_output import Output, help_all_option, report_error, whole, write_rows
 from whitecrow.cli.secrets import check_argv
-from whitecrow.errors import InvalidInput, WhitecrowError
+from whitecrow.errors import InvalidInput, MissingExtra, WhitecrowError
 from whitecrow.questions import BUILT_IN, kinds
 
 __all__ = ["main", "whitecrow"]
@@ -61,8 +59,20 @@ _FIRST = ("Start", "Free", "Ask")
 
 COMMANDS = {name: does for part in SECTIONS.values() for name, does in part.items()}
 
-GROUPS = ("screening",)
-"""Questions with several commands."""
+_MODULES = {"Start": "start", "Free": "free", "Custodians and teams": "accounts", "Check": "check"}
+"""Where the commands of a section are, each under its own name."""
+
+PACKAGED = {
+    "serve": "whitecrow-server",
+    "people": "whitecrow-server",
+    "mcp": "whitecrow-server",
+    "verify": "whitecrow-audit",
+    "audit": "whitecrow-audit",
+    "papers": "whitecrow-research",
+    "card import": "whitecrow-metadata",
+    "card export": "whitecrow-metadata",
+}
+"""For each command the package of this project that brings it; nobody else may."""
 
 _ARGUMENTS = "whitecrow.arguments"
 
@@ -74,21 +84,21 @@ class LazyGroup(click.Group):
         return [*COMMANDS, *_added_questions(), *_plugins()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if (name in BUILT_IN and name not in GROUPS) or name in _added_questions():
-            from whitecrow.cli.ask import question_command
+        if name in BUILT_IN or name in _added_questions():
+            from whitecrow.cli.ask import question_command, screening_group
 
-            found = question_command(name)
-        elif name in PACKAGED:
-            found = packaged_command(name)
-        elif name in COMMANDS:
-            module = name.replace("-", "_")
-            found = importlib.import_module(f"whitecrow.cli.{module}").command
-        elif name in _plugins():
-            found = plugins.load(plugins.COMMANDS, name, click.Command)
-        else:
-            return None
-        assert isinstance(found, click.Command)
-        return found
+            return screening_group() if name == "screening" else question_command(name)
+        if name in PACKAGED:
+            return packaged_command(name)
+        if name in COMMANDS:
+            section = next(title for title, commands in SECTIONS.items() if name in commands)
+            module = importlib.import_module(f"whitecrow.cli.{_MODULES[section]}")
+            command = getattr(module, name.replace("-", "_"))
+            assert isinstance(command, click.Command)
+            return command
+        if name in _plugins():
+            return plugins.load(plugins.COMMANDS, name, click.Command)
+        return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # Their own words would mean loading them, and help is instant.
@@ -101,11 +111,7 @@ class LazyGroup(click.Group):
         folded = [] if whole(ctx) else [title for title in parts if title not in _FIRST]
         for title, commands in parts.items():
             if title not in folded:
-                with formatter.section(title):
-                    if whole(ctx):
-                        formatter.write_dl(list(commands.items()), col_max=14)
-                    else:
-                        write_short(formatter, list(commands.items()))
+                write_rows(ctx, formatter, title, list(commands.items()), widest=14)
         if folded:
             formatter.write_paragraph()
             listed = "; ".join(f"{title}: {', '.join(parts[title])}" for title in folded)
@@ -152,6 +158,15 @@ def whitecrow(ctx: click.Context, json: bool) -> None:
 
 
 whitecrow.params.append(help_all_option())
+
+
+def packaged_command(name: str) -> click.Command:
+    """Load a command of one of the project's packages, or say in one line how to get it."""
+    package = PACKAGED[name]
+    entry = plugins.offered(plugins.COMMANDS).get(name)
+    if entry is None or entry.module.split(".")[0] != package.replace("-", "_"):
+        raise MissingExtra(f"For {name!r}: pip install {package} (clone: ./packages/{package}).")
+    return plugins.load(plugins.COMMANDS, name, click.Command)
 
 
 def _added_questions() -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -30,83 +30,91 @@ _MOST_ROWS = 20
 
 @dataclass(frozen=True)
 class Asking:
-    """The options every asking command has, as typed; :func:`asking` says what each is."""
+    """The options of asking commands, as typed; :data:`_OPTIONS` says what each is."""
 
     output: Output
     data: str
-    card: str | None
-    ledger: str | None
-    name: str | None
-    analyst: str
-    engine: str
-    spark_master: str | None
-    budget: str | None
-    policy: str | None
-    allow: str | None
-    price_only: bool
+    card: str | None = None
+    ledger: str | None = None
+    name: str | None = None
+    analyst: str = "owner"
+    engine: str = "local"
+    spark_master: str | None = None
+    budget: str | None = None
+    policy: str | None = None
+    allow: str | None = None
     server: str | None = None
+    price_only: bool = False
     dummy: bool = False
 
 
-def server_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command --server: ask a service instead of opening the data."""
-    return click.option(
-        "--server",
-        envvar="WHITECROW_SERVER",
-        help="Ask this service (https://...); DATA is the dataset's name there. The token comes "
-        "from the variable WHITECROW_TOKEN.",
-    )(command)
+def _ledger_address(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    return secret("WHITECROW_LEDGER") if value is None else value
 
 
-def ledger_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command --ledger, whose address may also come from the environment or a file."""
-
-    def given(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-        return secret("WHITECROW_LEDGER") if value is None else value
-
-    return click.option(
+_OPTIONS = {
+    "card": click.option("--card", help="The dataset's card (TOML)."),
+    "ledger": click.option(
         "--ledger",
-        callback=given,
+        callback=_ledger_address,  # it may also come from the environment or a file
         help="Where the account is kept (default: a file next to the data).",
-    )(command)
-
-
-def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command DATA, --card, the account's options and --price-only.
-
-    The command receives them as its first argument, an :class:`Asking`.
-    """
-
-    @click.argument("data")
-    @click.option("--card", help="The dataset's card (TOML).")
-    @ledger_option
-    @click.option("--name", help="Whose account it is (default: the name of the file).")
-    @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
-    @click.option(
+    ),
+    "name": click.option("--name", help="Whose account it is (default: the name of the file)."),
+    "analyst": click.option("--analyst", default="owner", show_default=True, help="Who asks."),
+    "engine": click.option(
         "--engine",
         default="local",
         show_default=True,
         help="Who counts neighbours: local, gpu, disk (more records than memory holds) or spark.",
-    )
-    @click.option("--spark-master", help="For spark: local[2], spark://host:7077, sc://host, ...")
-    @click.option("--budget", help="The dataset's whole budget, when its account is opened new.")
-    @click.option("--policy", help="What may be asked (TOML), when its account is opened new.")
-    @click.option(
+    ),
+    "spark_master": click.option(
+        "--spark-master", help="For spark: local[2], spark://host:7077, sc://host, ..."
+    ),
+    "budget": click.option(
+        "--budget", help="The dataset's whole budget, when its account is opened new."
+    ),
+    "policy": click.option(
+        "--policy", help="What may be asked (TOML), when its account is opened new."
+    ),
+    "allow": click.option(
         "--allow",
         type=click.Choice(["conditional"]),
         help="When its account is opened new: admit releases that promise nothing where their "
         "condition fails. (Or name the notion in --policy.)",
-    )
-    @server_option
-    @click.option("--price-only", is_flag=True, help="Say price and expected error; ask nothing.")
-    @click.option("--dummy", is_flag=True, help="Answer about made-up records, free.")
-    @click.pass_obj
-    @functools.wraps(command)
-    def wrapped(output: Output, /, **options: Any) -> None:
-        common = {field.name: options.pop(field.name) for field in fields(Asking)[1:]}
-        command(Asking(output, **common), **options)
+    ),
+    "server": click.option(
+        "--server",
+        envvar="WHITECROW_SERVER",
+        help="Ask this service (https://...); DATA is the dataset's name there. The token comes "
+        "from the variable WHITECROW_TOKEN.",
+    ),
+    "price_only": click.option(
+        "--price-only", is_flag=True, help="Say price and expected error; ask nothing."
+    ),
+    "dummy": click.option("--dummy", is_flag=True, help="Answer about made-up records, free."),
+}
 
-    return wrapped
+
+def asking(*only: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command DATA and the options of these names, by default all of :class:`Asking`.
+
+    The command receives them as its first argument, an :class:`Asking`.
+    """
+    names = only or tuple(_OPTIONS)
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        @click.pass_obj
+        @functools.wraps(command)
+        def wrapped(output: Output, /, data: str, **options: Any) -> None:
+            account = {name: options.pop(name) for name in names}
+            command(Asking(output, data, **account), **options)
+
+        with_options: Callable[..., None] = wrapped
+        for name in reversed(names):
+            with_options = _OPTIONS[name](with_options)
+        return click.argument("data")(with_options)
+
+    return decorated
 
 
 def opened(given: Asking) -> Curator | Client:
@@ -116,7 +124,9 @@ def opened(given: Asking) -> Curator | Client:
     policy.
     """
     if given.server is not None:
-        return _remote(given.server, given.data)
+        from whitecrow.client import Client
+
+        return Client(given.server, token(), dataset=given.data)
     from whitecrow.curator import Curator, Policy
 
     with given.output.progress() as progress:
@@ -151,17 +161,10 @@ def _say_intake(given: Asking, curator: Curator) -> None:
     """
     if given.analyst != "owner" or given.output.as_json or not watched():
         return
-    from whitecrow.data.intake import intake_words
+    from whitecrow.data.dataset import intake_words
 
     if given.engine in ("local", "gpu"):  # elsewhere it would be a count over all rows
         given.output.say(f"custodian  {intake_words(curator.intake())}")
-
-
-def _remote(url: str, dataset: str) -> Client:
-    """The service's curator, for the holder of the token in the environment."""
-    from whitecrow.client import Client
-
-    return Client(url, token(), dataset=dataset)
 
 
 def answer(
@@ -231,7 +234,7 @@ def _answer_undescribed(
     given: Asking, question: Any, *, picture: str | None, out: str | None
 ) -> None:
     """Ask without a card: say what is bought, what is looked at, and what came of it."""
-    from whitecrow.cli.opened import opened_ledger
+    from whitecrow.cli.files import opened_ledger
     from whitecrow.curator.opening import account_name, beside
     from whitecrow.curator.undescribed import learned, steps
     from whitecrow.privacy import DifferentialPrivacy

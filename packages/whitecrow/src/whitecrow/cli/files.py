@@ -1,10 +1,16 @@
-"""Files that commands read and write."""
+"""Files that commands read and write, and the ledger that a command speaks of."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from whitecrow.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from whitecrow.ledger import Ledger
 
 
 def read_text(file: str, what: str) -> str:
@@ -24,3 +30,61 @@ def write_new(out: str, text: str) -> None:
     """Write a file that must not exist yet."""
     check_absent(out)
     Path(out).write_text(text, encoding="utf-8")
+
+
+_ENDINGS = (".parquet", ".pq", ".csv")
+
+
+def check_ending(target: str | Path) -> None:
+    """Refuse a file whose ending names no format that is written."""
+    if Path(target).suffix.lower() not in _ENDINGS:
+        raise InvalidInput(f"--out must end in .parquet or .csv; got {Path(target).name!r}.")
+
+
+def write_tables(tables: Iterator[Any], target: Path) -> None:
+    """Write tables as they come; an unfinished file does not stay."""
+    from pyarrow import csv, parquet
+
+    check_ending(target)
+    made = csv.CSVWriter if target.suffix.lower() == ".csv" else parquet.ParquetWriter
+    partial = target.with_name(f".{target.name}.part")
+    writer = None
+    try:
+        for table in tables:
+            if writer is None:
+                writer = made(str(partial), table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+            partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened_ledger(source: str) -> Iterator[Ledger]:
+    """Open the ledger that belongs to a source, if there is one: looking never makes one."""
+    from whitecrow.curator.opening import beside
+    from whitecrow.ledger import Ledger
+    from whitecrow.place.balls import BALLS
+
+    url: str | Path = source
+    if "://" not in source:
+        path = Path(source)
+        is_ledger = path.suffix in (".db", ".sqlite", ".sqlite3")
+        url = path if is_ledger else beside(path) or path
+        if not Path(url).exists():
+            raise InvalidInput(f"There is no ledger {str(url)!r}; asking a question makes one.")
+    with Ledger(url, geometry=BALLS) as ledger:
+        yield ledger
+
+
+def chosen(ledger: Ledger, dataset: str | None) -> str:
+    """The name of the account a command speaks of; the only one if none is named."""
+    accounts = ledger.datasets()
+    if dataset is None and len(accounts) == 1:
+        return accounts[0]
+    if dataset not in accounts:
+        listed = ", ".join(accounts) or "none"
+        raise InvalidInput(f"Name the account with --dataset; the ledger holds: {listed}.")
+    return dataset

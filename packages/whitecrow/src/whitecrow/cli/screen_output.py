@@ -1,4 +1,4 @@
-"""How the terminal speaks: text for people, one JSON object for programs, errors for both."""
+"""How the terminal speaks: text for people, JSON for programs, errors for both; and its help."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from whitecrow.errors import WhitecrowError, exit_status, to_json
 
 if TYPE_CHECKING:
     from rich.console import Console
+
 
 WIDEST = 100
 """No line that a person reads is longer, whatever the terminal."""
@@ -106,14 +107,14 @@ def wrapped(text: str) -> str:
     promise    odds odds odds odds odds odds odds odds odds odds odds odds odds odds odds odds odds
                odds odds odds odds odds odds odds odds
     """
-    found = []
+    lines = []
     for line in text.splitlines():
         if len(re.findall(r"\S {2,}", line)) > 2:  # a row of a table keeps its columns
-            found.append(line)
+            lines.append(line)
             continue
         label = re.match(r"\s*(?:\S+ {2,})?", line)
         margin = " " * (len(label[0]) if label else 0)
-        found.append(
+        lines.append(
             "\n".join(
                 textwrap.wrap(
                     line,
@@ -126,7 +127,7 @@ def wrapped(text: str) -> str:
                 )
             )
         )
-    return "\n".join(found)
+    return "\n".join(lines)
 
 
 def watched() -> bool:
@@ -136,11 +137,11 @@ def watched() -> bool:
 
 def report_error(error: WhitecrowError, *, as_json: bool) -> int:
     """Print an error in the form the caller reads and return the exit status."""
-    said = to_json(error)
+    report = to_json(error)
     if as_json:
-        click.echo(json.dumps(said, ensure_ascii=False))
+        click.echo(json.dumps(report, ensure_ascii=False))
     else:
-        kind = next(iter(said))
+        kind = next(iter(report))
         what, fix = _parted(str(error))
         click.secho(f"{kind}: ", nl=False, err=True, fg="red", bold=True)
         click.echo(wrapped(f"{kind}: {what}").removeprefix(f"{kind}: "), err=True)
@@ -163,3 +164,90 @@ def _parted(message: str) -> tuple[str, str]:
     if not mark or not fix[:1].isupper() or what.count("'") % 2 or what.count('"') % 2:
         return message, ""
     return f"{what}.", fix
+
+
+_ALL = "whitecrow.help_all"
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+def help_all_option() -> click.Option:
+    """Return the option that shows the whole help."""
+    return click.Option(
+        ["--help-all"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_all,
+        hidden=True,  # it is named where something is folded away
+    )
+
+
+def whole(ctx: click.Context) -> bool:
+    """Whether the whole help was asked for."""
+    return bool(ctx.meta.get(_ALL))
+
+
+def short(text: str, width: int = 1000) -> str:
+    """The first sentence of a help text, on one line, and whether the option is required.
+
+    Examples
+    --------
+    >>> short("The price, exact: 0.1 or 1/10. Smaller protects more.  [required]")
+    'The price, exact: 0.1 or 1/10.  [required]'
+    """
+    words, *brackets = text.split("  [")
+    needed = next((f"  [{one}" for one in brackets if "required" in one), "")
+    first = re.split(r"(?<=[.;:?]) (?=[A-Z])", words, maxsplit=1)[0]
+    return textwrap.shorten(first, width - len(needed), placeholder=" ...") + needed
+
+
+def write_rows(
+    ctx: click.Context,
+    formatter: click.HelpFormatter,
+    title: str,
+    rows: Sequence[tuple[str, str]],
+    widest: int = 30,
+) -> None:
+    """Write a section of the help: whole, or a line for each row."""
+    with formatter.section(title):
+        if whole(ctx):
+            formatter.write_dl(rows, col_max=widest)
+        else:
+            room = formatter.width - max(len(name) for name, _ in rows) - 4
+            formatter.write_dl([(name, short(text, room)) for name, text in rows])
+
+
+class FoldedCommand(click.Command):
+    """A command whose help always shows the options ``shown``, and others with --help-all."""
+
+    def __init__(self, *args: Any, shown: Collection[str], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.shown = shown
+        self.params.append(help_all_option())
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows, folded = [], []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            always = parameter.name in (*self.shown, "help", "_click_default_help", "help_all")
+            if whole(ctx) or always:
+                rows.append(record)
+            else:
+                folded.append(parameter.opts[0])
+        write_rows(ctx, formatter, "Options", rows)
+        write_folded(formatter, folded)
+
+
+def write_folded(formatter: click.HelpFormatter, names: Sequence[str]) -> None:
+    """Name the options that are folded away."""
+    if names:
+        formatter.write_paragraph()
+        formatter.write_text(f"More, with --help-all: {', '.join(names)}")

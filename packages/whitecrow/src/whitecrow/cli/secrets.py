@@ -37,12 +37,12 @@ def check_argv(given: Sequence[str]) -> None:
 def read_secret(file: str) -> str:
     """What a file holds, without the line's end."""
     try:
-        found = Path(file).read_text(encoding="utf-8").strip()
+        text = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
-        found = ""
-    if not found:
+        text = ""
+    if not text:
         raise InvalidInput(f"The file {file!r} cannot be read, or it is empty.")
-    return found
+    return text
 
 
 def secret(variable: str) -> str | None:
@@ -75,13 +75,13 @@ def kept_token() -> Path:
 
 def token() -> str:
     """Return the token for a service: from the environment, a file it names, or of a sign-in."""
-    found = secret("WHITECROW_TOKEN")
-    if found is None and kept_token().is_file():
-        found = read_secret(str(kept_token()))
-    if not found:
+    bearer = secret("WHITECROW_TOKEN")
+    if bearer is None and kept_token().is_file():
+        bearer = read_secret(str(kept_token()))
+    if not bearer:
         raise InvalidInput(
             "--server needs a token: put it into the variable WHITECROW_TOKEN, or the name of a "
             "file with it into WHITECROW_TOKEN_FILE; or run whitecrow sign-in, where the service "
             "has single sign-on."
         )
-    return found
+    return bearer

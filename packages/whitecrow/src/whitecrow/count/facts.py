@@ -15,7 +15,7 @@ def gather(
     """Count neighbours as far as the noise needs them, then outliers and sensitivity."""
     if progress is not None:
         progress(0, 1, "counting outliers")
-    found = outlier_facts(
+    facts = outlier_facts(
         dataset,
         engine,
         question.neighbour_relation(dataset.card),
@@ -24,4 +24,4 @@ def gather(
     )
     if progress is not None:
         progress(1, 1, "counting outliers")
-    return found
+    return facts

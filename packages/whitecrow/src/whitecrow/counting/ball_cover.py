@@ -29,7 +29,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whitecrow._compiled import KERNELS
+from whitecrow._compiled import KERNELS, Kernels
 from whitecrow.counting import plain
 from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all, parallel
@@ -56,6 +56,10 @@ _ORIGIN = _EDGE + 4
 _MASK = (1 << 32) - 1
 
 
+PEELING = Kernels(250_000_000)
+"""Peeling has a kernel of its own, which takes as long to compile as numpy for so much work."""
+
+
 def ball_cover(points: ArrayLike, radius: float, metric: str = "euclidean") -> int:
     """Return the most points that a closed ball of this radius holds, wherever its centre.
 
@@ -76,12 +80,12 @@ def ball_cover(points: ArrayLike, radius: float, metric: str = "euclidean") -> i
     >>> ball_cover([[0, 0], [2, 0], [1, 1], [5, 5]], radius=1)
     3
     """
-    found = as_points(points, "ball_cover")
+    array = as_points(points, "ball_cover")
     if metric not in METRICS:
         raise invalid("ball_cover", "metric", f"one of {', '.join(METRICS)}", metric)
     if isinstance(radius, bool) or not (0 <= radius < float("inf")):
         raise invalid("ball_cover", "radius", "a finite number of at least 0", radius)
-    return cover(found, float(radius), metric, 0, len(found))
+    return cover(array, float(radius), metric, 0, len(array))
 
 
 def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) -> int:
@@ -91,25 +95,25 @@ def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) 
     # mu is at most the number of points; a cap of any length (3^d) would not fit a kernel's int.
     ceiling = min(ceiling, len(points))
     if points.shape[1] == 1:
-        found = _longest_window(np.sort(points[:, 0]), _width(radius))
+        largest = _longest_window(np.sort(points[:, 0]), _width(radius))
     elif _peels(points, radius):
-        found = _deepest_core(points, _width(radius), metric, floor, ceiling)
+        largest = _deepest_core(points, _width(radius), metric, floor, ceiling)
     else:
-        found = _fullest_disc(points, radius, metric, floor)
-    return max(floor, min(found, ceiling))
+        largest = _fullest_disc(points, radius, metric, floor)
+    return max(floor, min(largest, ceiling))
 
 
 def as_points(points: ArrayLike, owner: str) -> Points:
     """Return points as a matrix of doubles, one row each; plain numbers are one column."""
     try:
-        found = np.ascontiguousarray(points, dtype=np.float64)
+        array = np.ascontiguousarray(points, dtype=np.float64)
     except (TypeError, ValueError):
-        found = np.full((1, 1), np.nan)
-    if found.ndim == 1:
-        found = found.reshape(-1, 1)
-    if found.ndim != 2 or found.shape[1] < 1 or not np.isfinite(found).all():
+        array = np.full((1, 1), np.nan)
+    if array.ndim == 1:
+        array = array.reshape(-1, 1)
+    if array.ndim != 2 or array.shape[1] < 1 or not np.isfinite(array).all():
         raise invalid(owner, "points", "finite numbers, one row for each point", type(points))
-    return found
+    return array
 
 
 def crowding(points: Points, radius: float, metric: str) -> NDArray[np.int64] | None:
@@ -121,9 +125,9 @@ def crowding(points: Points, radius: float, metric: str) -> NDArray[np.int64] | 
     """
     if len(points) <= _FEW or not _peels(points, radius):
         return None
-    found = count_all(points, _width(radius), metric, cap=_CROWD)
-    found[found == _CROWD] = np.iinfo(np.int64).max
-    return found
+    counts = count_all(points, _width(radius), metric, cap=_CROWD)
+    counts[counts == _CROWD] = np.iinfo(np.int64).max
+    return counts
 
 
 def _peels(points: Points, radius: float) -> bool:
@@ -154,8 +158,8 @@ def _deepest_core(points: Points, width: float, metric: str, floor: int, ceiling
             core, low = kept, guess
         else:
             high = guess
-    found = _core(core, width, metric, low, high)
-    return found if found > low or low == floor else _core(left, width, metric, floor, low)
+    depth = _core(core, width, metric, low, high)
+    return depth if depth > low or low == floor else _core(left, width, metric, floor, low)
 
 
 def _core(points: Points, width: float, metric: str, floor: int, ceiling: int) -> int:
@@ -181,11 +185,11 @@ def _core(points: Points, width: float, metric: str, floor: int, ceiling: int) -
 
 def _take_away(living: Points, gone: Points, form: Form, degrees: NDArray[np.int64]) -> None:
     """Take 1 off a living point's degree for each close one that has gone."""
-    if not KERNELS.pay(living.size * gone.shape[1]):
+    if not PEELING.pay(living.size * gone.shape[1]):
         for point in gone.T:
             degrees -= measures(form, living, point) <= form.threshold
         return
-    from whitecrow.counting._kernels.core import take_away
+    from whitecrow.counting._kernels import take_away
 
     given = (living, gone, form.kind, form.threshold, degrees)
     spans = parallel.chunks(len(degrees), _SPAN)
@@ -206,7 +210,7 @@ def _peeled(points: Points, width: float, metric: str, floor: int) -> Points:
 def _longest_window(values: Points, width: float) -> int:
     if len(values) <= _LOOPED:
         return plain.longest_window(values, width)
-    from whitecrow.counting._kernels.disc import longest_window
+    from whitecrow.counting._kernels import longest_window
 
     return int(longest_window(values, width))
 
@@ -249,10 +253,10 @@ def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int
         side,
     )
     if len(points) <= _LOOPED and not KERNELS.loaded:
-        found = plain.densest_disc(*search, form, floor, _BOXES)
-        if found is not None:
-            return found
-    from whitecrow.counting._kernels.disc import densest_disc
+        fullest = plain.densest_disc(*search, form, floor, _BOXES)
+        if fullest is not None:
+            return fullest
+    from whitecrow.counting._kernels import densest_disc
 
     KERNELS.use()
     return int(densest_disc(*search, form.kind, form.threshold, floor))

@@ -109,11 +109,13 @@ def calibrate(
     if mechanism == "auto":
         names = ["global", *(["smooth"] if epsilon >= _LEAST else [])]
         names += ["analytic_gaussian"] if delta else []
-        found = [
+        calibrations = [
             calibrate(name, epsilon, delta, relation=relation, cap=cap, crowding=crowding)
             for name in names
         ]
-        return min(found, key=lambda each: each.error(0.95, each.expected_sensitivity(crowding)))
+        return min(
+            calibrations, key=lambda each: each.error(0.95, each.expected_sensitivity(crowding))
+        )
     if mechanism == "smooth":
         if epsilon < _LEAST:
             raise InvalidInput(

@@ -63,9 +63,9 @@ def outlier_counts(
     progress: Progress | None = None,
 ) -> tuple[int, ...]:
     """Count the outliers of each of several subspaces; neighbours only up to ``beta + 1``."""
-    found = []
+    counts = []
     for done, neighbour_relation in enumerate(subspaces):
         if progress is not None:
             progress(done, len(subspaces), "counting outliers in subspaces")
-        found.append(len(engine.sparse(neighbour_relation, beta + 1)[1]))
-    return tuple(found)
+        counts.append(len(engine.sparse(neighbour_relation, beta + 1)[1]))
+    return tuple(counts)

@@ -127,7 +127,7 @@ def normalised_model(model: DistanceAnomaly, size: int) -> DistanceAnomaly:
 
 def cap_of(model: DistanceAnomaly, columns: Sequence[str], card: Card, relation: str) -> int:
     """Return the global sensitivity of the count, from the model and the card alone."""
-    found = global_sensitivity(
+    sensitivity = global_sensitivity(
         model.beta,
         len(columns),
         relation,
@@ -137,7 +137,7 @@ def cap_of(model: DistanceAnomaly, columns: Sequence[str], card: Card, relation:
         size=card.size,
         categories=_categories(model, columns, card),
     )
-    return max(1, found)
+    return max(1, sensitivity)
 
 
 def _categories(
@@ -187,11 +187,11 @@ def pairs_cost(width: int, records: int) -> Limits:
 
 def noisy_count_cost(width: int, records: int, noise: Calibration, beta: int) -> Limits:
     """All pairs, and for a smooth sensitivity the balls of each number of changes."""
-    found = pairs_cost(width, records)
+    cost = pairs_cost(width, records)
     if noise.decay is None:
-        return found
+        return cost
     last = horizon(noise.cap, noise.decay, noise.relation, records)
     terms = (last + 1) * (min(beta, last) + 1)
     steps = sorting(records, width) * (last + 1) + 1000.0 * terms
     balls = worst_case(steps, draws=last, values=records * width, kept=records)
-    return in_turn([found, balls])
+    return in_turn([cost, balls])

@@ -24,9 +24,9 @@ _FINE = 1 << DEPTH
 def longest_window(values: Floats, width: float) -> int:
     """Return the most sorted values that a closed window of this width holds."""
     best = left = 0
-    found = values.tolist()
-    for right, value in enumerate(found):
-        while value - found[left] > width:
+    ordered = values.tolist()
+    for right, value in enumerate(ordered):
+        while value - ordered[left] > width:
             left += 1
         best = max(best, right - left + 1)
     return best

@@ -192,9 +192,9 @@ class _Maximum:
         """Take one term into the maximum; ``most`` bounds its mu from above, if known."""
         ceiling = self._cap - extra if most is None else min(self._cap - extra, most)
         floor = max(0, math.floor(self.best / self._weights[t]) - extra)
-        found = self._mu(low, high, floor, ceiling)
-        if found > floor:
-            self.raise_to(self._weights[t] * (found + extra))
+        size = self._mu(low, high, floor, ceiling)
+        if size > floor:
+            self.raise_to(self._weights[t] * (size + extra))
 
     def replacements(self, beta: int) -> None:
         """Take in the terms of replace_one; mu is at most the number of points in any of them."""

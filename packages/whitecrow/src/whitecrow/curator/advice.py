@@ -106,7 +106,7 @@ class Advice:
             "figure": self.figure,
             "error": self.error,
             "odds": self.odds,
-            "references": [vars(one) for one in self.references],
+            "references": [vars(reference) for reference in self.references],
         }
 
 
@@ -137,22 +137,21 @@ def price_for(
 
 def _price(step: int) -> Fraction:
     """The prices of the grid: 900 a decade, exact decimals."""
-    decade, place = divmod(step, 900)
-    return (_DIGITS + place) * Fraction(10) ** decade / _DIGITS
+    decade, rest = divmod(step, 900)
+    return (_DIGITS + rest) * Fraction(10) ** decade / _DIGITS
 
 
 def _at(question: Question, epsilon: Fraction) -> Question:
-    written = question.to_json()
-    if written.get("epsilon") is None:
+    parameters = question.to_json()
+    if parameters.get("epsilon") is None:
         raise InvalidInput(
             f"Advice on a wanted error needs a {question.kind} question priced by epsilon."
         )
-    return type(question).from_json({**written, "epsilon": str(epsilon)})
+    return type(question).from_json({**parameters, "epsilon": str(epsilon)})
 
 
 def _epsilon(question: Question) -> Fraction:
-    written = question.to_json().get("epsilon")
-    return Fraction(0) if written is None else Fraction(written)
+    return Fraction(question.to_json().get("epsilon") or 0)
 
 
 def _advice(question: Question, card: Card, public: dict[str, Any]) -> Advice:
@@ -162,11 +161,6 @@ def _advice(question: Question, card: Card, public: dict[str, Any]) -> Advice:
             value = described.figures[figure]
             if isinstance(value, list):  # a series: its end is what it comes to
                 value = value[-1]
-            return Advice(
-                question,
-                described.price,
-                figure,
-                float(value),
-                math.exp(min(700.0, float(_epsilon(question)))),
-            )
+            odds = math.exp(min(700.0, float(_epsilon(question))))
+            return Advice(question, described.price, figure, float(value), odds)
     raise InvalidInput(f"A {question.kind} question says no error in advance.")

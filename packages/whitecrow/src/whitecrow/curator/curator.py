@@ -18,10 +18,10 @@ from whitecrow.card import Card
 from whitecrow.curator.advice import Advice, price_for
 from whitecrow.curator.drafts import Accepted, accept_draft, drafts
 from whitecrow.curator.execution import Answer, Elsewhere, Execution, InProcess, behind
-from whitecrow.curator.opening import LedgerUsers, Opened, Opening, custodian_file, opened
+from whitecrow.curator.opening import Opened, Opening, custodian_file, opened
 from whitecrow.curator.series import next_step, series_order
 from whitecrow.custodian import failure
-from whitecrow.data.intake import intake_of
+from whitecrow.data.dataset import intake_of
 from whitecrow.errors import (
     AccountConflict,
     InvalidInput,
@@ -109,14 +109,14 @@ class Curator:
         records_at_most: int | None = None,
     ) -> None:
         self._dataset, self._ledger = holding.dataset, holding.ledger
-        self._identity, self._users = holding.identity, holding.users
+        self._identity = holding.identity
+        self._users = [] if holding.users is None else [holding.users]
         self._wording = Wording()
         self._log = holding.log or custodian_file(self._ledger)
         self._register, self._registering = holding.register, threading.RLock()
-        self._provisional: LedgerUsers | None = None
         self._execution = execution or InProcess(holding.dataset, holding.engine, log=self._log)
         self._lent, self._records_at_most = lent, records_at_most
-        self._reopen: Callable[..., Curator] | None = None
+        self._reopen: Callable[..., Curator] | None = None  # of other records, or later ones
         self.name, self.analyst = holding.name, analyst
 
     @classmethod
@@ -169,24 +169,11 @@ class Curator:
         analyst = settings.get("analyst", "owner")
         if not isinstance(analyst, str) or not analyst:
             raise InvalidInput("The analyst must have a name that is not empty.")
-        holding = opened(
-            source,
-            card=card,
-            engine=engine,
-            ledger=ledger,
-            budget=budget,
-            policy=policy,
-            settings=settings,
-        )
+        holding = opened(source, card, engine, ledger, budget, policy, settings)
         curator = cls(holding, analyst=analyst, lent=settings.get("limits") or UNLIMITED)
-
-        def reopen(now: object, **changed: Unpack[Opening]) -> Curator:
-            # The promise stands in the ledger; all else is as it was opened.
-            again: Opening = {**settings, "name": curator.name, **changed}
-            where = source if now is None else now
-            return cls.open(where, card=card, ledger=curator.ledger, engine=engine, **again)
-
-        curator._reopen = reopen
+        # The promise stands in the ledger; all else is as it was opened.
+        again: dict[str, Any] = {"source": source, "card": card, "engine": engine, **settings}
+        curator._reopen = partial(cls.open, **again)
         return curator
 
     ask_about, ask_all = asks.ask_about, asks.ask_all
@@ -238,8 +225,9 @@ class Curator:
             if self._register is None:
                 return
             holding, former = self._register(), self._identity
-            self._provisional, self._identity = self._users, holding.identity
-            self._ledger, self._users, self._register = holding.ledger, holding.users, None
+            self._ledger, self._identity, self._register = holding.ledger, holding.identity, None
+            if holding.users is not None:
+                self._users.append(holding.users)
         if former != self._identity:
             raise LedgerBusy(
                 "Another process has opened this account meanwhile. Nothing was asked or spent "
@@ -264,24 +252,24 @@ class Curator:
         PolicyViolation
             If that is more than is lent to a question.
         """
-        found = type_of(question).limits(question, self.card, self._records_at_most)
-        return found.within(self._lent, question.kind)
+        limits = type_of(question).limits(question, self.card, self._records_at_most)
+        return limits.within(self._lent, question.kind)
 
     def describe(self, question: Question, **public: object) -> Description:
         """Say what a question will cost and how accurate it will be, from public facts."""
         price = self.price(question)
-        found = question.describe(self.card, **public)
-        words = found.words.removesuffix(found.price.statement())
-        if words != found.words:
+        described = question.describe(self.card, **public)
+        words = described.words.removesuffix(described.price.statement())
+        if words != described.words:
             words += price.statement()
         if question.stops_early and not isinstance(self._dataset, Elsewhere):
             words += " Response time can leak. Use the service if analysts can time answers."
-        warning = coin_warning(question, found.figures)
+        warning = coin_warning(question, described.figures)
         return replace(
-            found,
+            described,
             words=f"{warning} {words}" if warning else words,
             price=price,
-            error=error_words(question, found.figures),
+            error=error_words(question, described.figures),
             warning=warning,
             labels=question.figures,
         )
@@ -400,10 +388,10 @@ class Curator:
         """
         inquiry = self.inquire(question, analyst=analyst)
         if inquiry.question.retired:
-            known = self.stored(inquiry)
-            if known is None:
+            stored = self.stored(inquiry)
+            if stored is None:
                 raise InvalidInput(inquiry.question.retired)
-            return known
+            return stored
         if actor or told_at is not None:
             request = replace(inquiry.request, actor=actor, told_at=told_at)
             inquiry = replace(inquiry, request=request)
@@ -448,7 +436,7 @@ class Curator:
         if isinstance(question, Inquiry):
             return question
         code = self._check(question)
-        price = of_revision(question.price(self.card), self._identity.revision)
+        price = self._wording.price(question, self.card, self._identity.revision)
         name = digest(question, self.card, self._identity.revision)
         request = ChargeRequest(
             analyst=analyst or self.analyst,
@@ -500,13 +488,13 @@ class Curator:
         """
         ball = getattr(question, "location", None)
         pure = getattr(price, "delta", None) == 0 and self._identity.steady
-        found: dict[str, Any] | None = ball(self.card) if ball is not None and pure else None
-        if found is None:
+        location: dict[str, Any] | None = ball(self.card) if ball is not None and pure else None
+        if location is None:
             return None
         # Of a person with several records the card may keep others once one was added.
         held = self._identity
         revision = held.since if self.card.unit == "record" else held.revision
-        return {**found, "card": reading(self.card.fingerprint(), revision)}
+        return {**location, "card": reading(self.card.fingerprint(), revision)}
 
     def _reserve(
         self, order: ChargeRequest
@@ -536,12 +524,15 @@ class Curator:
         def compute() -> Answer | None:
             limits = partial(self.limits, question)
             released = self._execution.answer(question, limits=limits, progress=progress)
-            return released and Answer.of(question.entered(released.value, held.digest))
+            if released is None:
+                return None
+            entered = question.entered(released.value, held.digest)
+            return released if entered is released.value else Answer.of(entered)
 
         try:
-            found = behind(question.kind, self._log, compute)
-            if found is not None:
-                return self._ledger.settle(self.name, held, found.value)
+            outcome = behind(question.kind, self._log, compute)
+            if outcome is not None:
+                return self._ledger.settle(self.name, held, outcome.value)
             return self._ledger.fail(self.name, held)
         finally:
             held.release()
@@ -672,9 +663,12 @@ class Curator:
         """
         if self._reopen is None:
             raise NotAllowed("This curator's records are opened by a service; advance there.")
-        successor = self._reopen(source, advance=reason, growth=growth)
-        if self._users is not None:  # both use the ledger that was opened for the first
-            successor._users = self._users.joined()
+        moved = {} if source is None else {"source": source}
+        successor = self._reopen(
+            **moved, ledger=self.ledger, name=self.name, advance=reason, growth=growth
+        )
+        # Both use the ledger that was opened for the first.
+        successor._users = [users.joined() for users in self._users]
         return successor
 
     def public_facts(self) -> dict[str, Any]:
@@ -689,11 +683,8 @@ class Curator:
         A ledger that was handed to :meth:`open` stays open. One that was opened there is closed
         with the last curator that uses it: :meth:`advance` makes another.
         """
-        left = self._users, self._provisional
-        self._users = self._provisional = None
-        for users in left:
-            if users is not None:
-                users.leave()
+        while self._users:
+            self._users.pop().leave()
         self._dataset.close()
 
     def __enter__(self) -> Self:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from whitecrow.data import Card, Column
+from whitecrow.data import Card
 from whitecrow.errors import InvalidInput
 from whitecrow.histogram.table import PROFILE_FORM, TableProfile
 from whitecrow.ledger import Entry, Ledger
@@ -59,55 +59,47 @@ def accept_draft(
     reason: str = "",
     actor: str = "",
 ) -> Accepted:
-    """Accept a drafted card, as JSON or TOML whose lines may have been edited; the chain keeps
-    that.
-    """
-    found = reviewed(draft, ledger, account)
-    ledger.amend(account, reason=found.reason(reason), actor=actor, card=found.card.to_json())
-    return found
+    """Accept a draft, as JSON or TOML whose lines may have been edited; the chain keeps that."""
+    accepted = reviewed(draft, ledger, account)
+    card = accepted.card.to_json()
+    ledger.amend(account, reason=accepted.reason(reason), actor=actor, card=card)
+    return accepted
 
 
 def reviewed(
     draft: TableProfile | Mapping[str, Any] | str, ledger: Ledger, account: str
 ) -> Accepted:
     """Compare a draft with the profile that was paid for; nothing is written yet."""
-    said = _read(draft)
-    entry = said.pop("draft", None)
+    if isinstance(draft, TableProfile):
+        drafted = draft.draft()
+    elif isinstance(draft, Mapping):
+        drafted = dict(draft)
+    else:
+        try:
+            drafted = tomllib.loads(draft)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"The draft is not valid TOML: {error}.") from None
+    entry = drafted.pop("draft", None)
     if not isinstance(entry, str):
         raise InvalidInput("This card is no draft, so there is nothing to accept.")
-    bought = {
-        column.name: column for column in released_profile(ledger, account, entry).card().columns
-    }
-    card = Card.from_json(said)
-    edited = tuple(column.name for column in card.columns if column != bought.get(column.name))
-    card = replace(card, columns=tuple(_owned(column, edited) for column in card.columns))
-    return Accepted(card, edited, entry)
+    basis = released_profile(ledger, account, entry).card().columns
+    bought = {column.name: column for column in basis}
+    card, columns, edited = Card.from_json(drafted), [], []
+    for column in card.columns:
+        if column != bought.get(column.name):
+            edited.append(column.name)
+            if column.source == _BOUGHT:  # a line that was changed is no longer what was bought
+                column = replace(column, source="expert")
+        columns.append(column)
+    return Accepted(replace(card, columns=tuple(columns)), tuple(edited), entry)
 
 
 def drafts(
     ledger: Ledger, account: str, *, analyst: str | None = None, limit: int = 20
 ) -> list[Draft]:
     """Return the profiles of an account, or those that one analyst asked for, the newest first."""
-    found = _profiles(ledger, account, PROFILE_FORM, analyst=analyst)
-    return [Draft(profile, entry.at, entry.analyst) for entry, profile in found[:limit]]
-
-
-def _read(draft: TableProfile | Mapping[str, Any] | str) -> dict[str, Any]:
-    if isinstance(draft, TableProfile):
-        return draft.draft()
-    if isinstance(draft, Mapping):
-        return dict(draft)
-    try:
-        return tomllib.loads(draft)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"The draft is not valid TOML: {error}.") from None
-
-
-def _owned(column: Column, edited: tuple[str, ...]) -> Column:
-    """A line that was changed is no longer what was bought."""
-    if column.name in edited and column.source == _BOUGHT:
-        return replace(column, source="expert")
-    return column
+    profiles = _profiles(ledger, account, PROFILE_FORM, analyst=analyst)
+    return [Draft(profile, entry.at, entry.analyst) for entry, profile in profiles[:limit]]
 
 
 def released_profile(ledger: Ledger, account: str, entry: str) -> TableProfile:
@@ -126,13 +118,13 @@ def _profiles(
     ledger: Ledger, account: str, word: str, *, analyst: str | None = None
 ) -> list[tuple[Entry, TableProfile]]:
     """Profiles among the answers that may be told and hold a word: the database looks for it."""
-    found = ledger.read(
+    entries = ledger.read(
         account,
-        lambda one: one.some_entries(
+        lambda transaction: transaction.some_entries(
             newest_first=True, kind="settle", analyst=analyst, holding=word
         ),
     )
-    answers = ((entry, entry.content.get("answer")) for entry in found)
+    answers = ((entry, entry.content.get("answer")) for entry in entries)
     return [
         (entry, TableProfile.from_json(answer))
         for entry, answer in answers

@@ -67,9 +67,9 @@ def dummy_records(
     basis = card if profile is None else with_bounds(card, profile)
     bounded = replace(basis, columns=tuple(_bounded(column) for column in basis.columns))
     seed = int.from_bytes(hashlib.sha256(card.fingerprint().encode()).digest()[:8], "big")
-    made_up = make_up(bounded, max(1, size), profile, seed)
+    synthetic = simulated(bounded, max(1, size), seed, profile)
     # Questions are checked against the card itself, not against the bounds that only make records.
-    return Dataset(card, {c.name: made_up.values(c.name) for c in card.columns}, origin="dummy")
+    return Dataset(card, {c.name: synthetic.values(c.name) for c in card.columns}, origin="dummy")
 
 
 def _bounded(column: Column) -> Column:
@@ -110,14 +110,14 @@ def marked(question: Question, price: Guarantee, answer: object) -> Release:
     """A release that says of itself, everywhere, that it is a dummy."""
     if answer is None:
         raise ComputationFailed("The question could not be answered about made-up records.")
-    said = question.says(answer)
+    words = question.says(answer)
     return Release(
         question={"kind": question.kind, **question.to_json()},
         answer=question.reads(answer),
         guarantee=price,
         statement=_STATEMENT + price.statement(),
         charged=False,
-        said=replace(said, headline=f"DUMMY (made-up records): {said.headline}"),
+        said=replace(words, headline=f"DUMMY (made-up records): {words.headline}"),
         dummy=True,
     )
 
@@ -132,8 +132,11 @@ _MOST_WHOLE = 2**53
 _A_CENTURY = (0, 36_525)  # days since 1970
 
 
-def simulated(card: Card, size: int, seed: int = 0) -> Dataset:
-    """Draw ``size`` records uniformly within the card's bounds and categories.
+def simulated(card: Card, size: int, seed: int = 0, profile: TableProfile | None = None) -> Dataset:
+    """Draw ``size`` records, each column by itself.
+
+    From a profile's marginals where it has the column, else uniformly within the card's bounds and
+    categories.
 
     Examples
     --------
@@ -141,14 +144,18 @@ def simulated(card: Card, size: int, seed: int = 0) -> Dataset:
     10
     """
     random = np.random.default_rng(seed)
-    return Dataset(
-        card,
-        {column.name: _values(column, card, size, random) for column in card.columns},
-        origin="simulated",
-    )
+    values = {column.name: _uniform(column, card, size, random) for column in card.columns}
+    if profile is not None:
+        random = np.random.default_rng(seed)
+        for column in card.columns:
+            if column.name in profile.names:
+                values[column.name] = _like(profile, column, values[column.name], random)
+    return Dataset(card, values, origin="simulated")
 
 
-def _values(column: Column, card: Card, size: int, random: np.random.Generator) -> npt.NDArray[Any]:
+def _uniform(
+    column: Column, card: Card, size: int, random: np.random.Generator
+) -> npt.NDArray[Any]:
     if column.name == card.user_column or column.type == "text":
         people = range(size)
         return np.array([f"simulated-{i // card.contribution}" for i in people], dtype=object)
@@ -171,40 +178,29 @@ def _values(column: Column, card: Card, size: int, random: np.random.Generator) 
     return np.clip(np.rint(values) if whole else values, lower, upper)
 
 
+def _like(
+    profile: TableProfile, column: Column, values: npt.NDArray[Any], random: np.random.Generator
+) -> npt.NDArray[Any]:
+    """Draw as many values from what a profile says of a column; the values given if nothing."""
+    size = len(values)
+    if column.type in ("number", "integer", "date"):
+        quantiles = [profile.quantile(column.name, float(rank)) for rank in _RANKS]
+        drawn = np.interp(random.uniform(size=size), _RANKS, np.array(quantiles) * _SMALL)
+        drawn = np.clip(drawn / _SMALL, quantiles[0], quantiles[-1])
+        return (drawn if column.type == "number" else np.rint(drawn)).astype(values.dtype)
+    if column.categories is not None:
+        counts = profile.categories(column.name)
+        weights = np.array([max(0, counts.get(name, 0)) for name in column.categories], float)
+        if weights.sum() > 0:
+            return random.choice(len(weights), size, p=weights / weights.sum())
+    return values
+
+
 def with_bounds(card: Card, profile: TableProfile) -> Card:
     """The card, with the bounds of the profile where it has none: they only make records up."""
-    drafted = profile.card()
-    known = set(drafted.names)
-    columns = tuple(
-        drafted.column(column.name) if column.name in known and not _drawable(column) else column
-        for column in card.columns
-    )
-    return Card(card.name, columns)
-
-
-def _drawable(column: Column) -> bool:
-    return column.bounded or column.categories is not None or column.type == "text"
-
-
-def make_up(card: Card, size: int, profile: TableProfile | None, seed: int = 0) -> Dataset:
-    """Made-up records: from the profile's marginals, or uniform within the card's bounds."""
-    made_up = simulated(card, size, seed)
-    if profile is None:
-        return made_up
-    random = np.random.default_rng(seed)
-    columns: dict[str, npt.NDArray[Any]] = {}
+    drafted, columns = profile.card(), []
     for column in card.columns:
-        values = made_up.values(column.name)
-        if column.name in profile.names and column.type in ("number", "integer", "date"):
-            quantiles = [profile.quantile(column.name, float(rank)) for rank in _RANKS]
-            values = np.interp(random.uniform(size=size), _RANKS, np.array(quantiles) * _SMALL)
-            values = np.clip(values / _SMALL, quantiles[0], quantiles[-1])
-            values = values if column.type == "number" else np.rint(values)
-            values = values.astype(made_up.values(column.name).dtype)
-        elif column.name in profile.names and column.categories is not None:
-            counts = profile.categories(column.name)
-            weights = np.array([max(0, counts.get(name, 0)) for name in column.categories], float)
-            if weights.sum() > 0:
-                values = random.choice(len(weights), size, p=weights / weights.sum())
-        columns[column.name] = values
-    return Dataset(card, columns, origin="simulated")
+        drawable = column.bounded or column.categories is not None or column.type == "text"
+        names = not drawable and column.name in drafted.names
+        columns.append(drafted.column(column.name) if names else column)
+    return Card(card.name, tuple(columns))

@@ -13,6 +13,7 @@ import json
 import threading
 import traceback
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import Any, Protocol, TypeVar
 
 from whitecrow.custodian import CUSTODIAN_LOG, write_down
 from whitecrow.data import Card, Records
-from whitecrow.data.progress import reporting
+from whitecrow.data.reading import reporting
 from whitecrow.errors import NotReady
 from whitecrow.limits import Limits
 from whitecrow.neighbours import Engine
@@ -123,13 +124,13 @@ def steady(progress: Progress | None) -> Progress | None:
     """Let progress through in fixed steps: how many are shown does not depend on the data."""
     if progress is None:
         return None
-    shown: dict[str, int] = {}
+    following: dict[str, int] = defaultdict(int)
 
     def report(done: int, total: int, what: str) -> None:
         reached = _STEPS if done >= total else _STEPS * done // total
-        for step in range(shown.get(what, -1) + 1, reached + 1):
-            progress(step, _STEPS, what)
-        shown[what] = max(shown.get(what, -1), reached)
+        while following[what] <= reached:
+            progress(following[what], _STEPS, what)
+            following[what] += 1
 
     return report
 
@@ -158,8 +159,7 @@ def behind(what: str, log: Path | None, compute: Callable[[], T | None]) -> T | 
 
 _withholding = threading.Lock()
 _withheld: list[Callable[..., None]] = []
-"""How warnings were shown before; empty while nothing private runs."""
-_running = [0]
+"""For each thread that runs something private: how warnings were shown before the first began."""
 
 
 @contextlib.contextmanager
@@ -170,19 +170,17 @@ def _warnings_withheld() -> Iterator[None]:
     changes it back.
     """
     with _withholding:
-        _running[0] += 1
-        if _running[0] == 1:
-            _withheld.append(warnings.showwarning)
+        _withheld.append(_withheld[0] if _withheld else warnings.showwarning)
+        if len(_withheld) == 1:
             warnings.showwarning = _to_the_custodian
     try:
         yield
     finally:
         with _withholding:
-            _running[0] -= 1
-            if not _running[0]:
-                shown = _withheld.pop()
-                if warnings.showwarning is _to_the_custodian:  # else somebody has changed it since
-                    warnings.showwarning = shown
+            shown = _withheld.pop()
+            # Else somebody has changed it since.
+            if not _withheld and warnings.showwarning is _to_the_custodian:
+                warnings.showwarning = shown
 
 
 def _to_the_custodian(

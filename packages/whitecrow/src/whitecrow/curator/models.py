@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.curator.dummy import make_up, with_bounds
+from whitecrow.curator.dummy import simulated, with_bounds
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours import open_engine, relation_on
@@ -81,23 +81,20 @@ class ModelAdvice:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ModelAdvice:
-        said, question = data["description"], read_question(data["question"])
-        assert isinstance(question, _tune())
+        from whitecrow.tune import Tune
+
+        question = read_question(data["question"])
+        assert isinstance(question, Tune)
+        described = {**data["description"], "labels": question.figures}
+        described["price"] = guarantee(described["price"])
         return cls(
             DistanceAnomaly.from_json(data["model"]),
             tuple(data["columns"]),
             float(data["share"]),
             str(data["drawn_from"]),
             question,
-            Description(**{**said, "price": guarantee(said["price"]), "labels": question.figures}),
+            Description(**described),
         )
-
-
-def _tune() -> type[Tune]:
-    """The question that chooses a radius; loaded when advice is asked for."""
-    from whitecrow.tune import Tune
-
-    return Tune
 
 
 def advised_model(
@@ -130,6 +127,8 @@ def advised_model(
     epsilon : exact number
         The price of the question that has the radius chosen by the data.
     """
+    from whitecrow.tune import Tune
+
     share = exact(contamination, owner="advise", parameter="contamination")
     if share >= Fraction(1, 2):
         raise invalid("advise", "contamination", "below 1/2", contamination)
@@ -141,7 +140,7 @@ def advised_model(
         )
     columns = compared(card, metric) if columns is None else columns
     basis = card if profile is None else with_bounds(card, profile)
-    drawn = make_up(basis, min(number, _MOST_DRAWN), profile)
+    drawn = simulated(basis, min(number, _MOST_DRAWN), profile=profile)
     near = max(1, round(beta * drawn.size / number))
     engine = open_engine(drawn)
 
@@ -156,7 +155,7 @@ def advised_model(
         middle = math.sqrt(low * high)
         low, high = (middle, high) if outliers(middle) > share else (low, middle)
     radius = float(f"{high:.3g}")
-    tune = _tune()(
+    tune = Tune(
         columns,
         share=share,
         radii=[float(f"{radius * 2 ** (step / 4):.4g}") for step in _STEPS],
@@ -183,15 +182,15 @@ def advised_model(
 def compared(card: Card, metric: str) -> tuple[str, ...]:
     """Return the columns that a metric can compare as the card is."""
     types = ("number", "integer", "date")
-    found = tuple(
+    names = tuple(
         column.name
         for column in card.columns
         if (column.type in types and (column.scale is not None or metric not in SCALED))
         or (column.type == "category" and metric == "mixed")
     )
-    if not found:
+    if not names:
         raise InvalidInput(
             f"The card has no column that {metric!r} can compare. Give columns a 'scale' on the "
             "card (a profile drafts one), or name the columns and another metric."
         )
-    return found
+    return names

@@ -1,32 +1,54 @@
-"""Finding the account that belongs to a dataset."""
+"""Opening records: recognising them, and finding the account that belongs to them.
+
+What is noticed, and when:
+
+===========================  ====================================  ==============================
+source                       recognised by                         looked at
+===========================  ====================================  ==============================
+file, folder of Parquet      its bytes                             at opening; with the engine
+                                                                   ``spark`` its size and times
+                                                                   before each question
+frame, query                 the multiset of its rows              at opening; then it is a copy
+a table of Spark             the multiset of its rows              at opening only, so questions
+                                                                   there get no discount for
+                                                                   places that do not meet
+===========================  ====================================  ==============================
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
 from whitecrow.curator.execution import Elsewhere
-from whitecrow.curator.identity import Identity, Recognition, keep_unit
 from whitecrow.custodian import CUSTODIAN_LOG
-from whitecrow.data import Card, Records
-from whitecrow.errors import AccountConflict, InvalidInput, invalid
-from whitecrow.ledger import AccountSnapshot, Ledger
+from whitecrow.data import Card, Records, is_lake
+from whitecrow.data.fingerprints import FileStates, RowMark, file_chunks, file_mark, file_states
+from whitecrow.data.sources import open_source
+from whitecrow.data.warehouse import RemoteDataset
+from whitecrow.errors import AccountConflict, DataChanged, InvalidInput, NotReady, invalid
+from whitecrow.ledger import Ledger
 from whitecrow.ledger.engine import parsed, sqlite_file
-from whitecrow.ledger.growth import checked
-from whitecrow.ledger.revisions import first_records
+from whitecrow.ledger.revisions import Chunks, bind, checked_growth, first_records
+from whitecrow.ledger.states import States
 from whitecrow.limits import Limits
-from whitecrow.neighbours import Engine, open_data
+from whitecrow.neighbours import READ_AGAIN, REMOTE, Engine, current_name, open_data
 from whitecrow.place.balls import BALLS
 from whitecrow.question import Progress
 from whitecrow.terms import Budget, Policy
 
 DEFAULT_BUDGET = "1, 1e-6"
 """Of an account that is opened without one; the delta is what ``learn`` and ``screening`` need."""
+
+_DIGESTS = "file digests"
+_UNIT = "unit of privacy"
+_MOVING = "The file was written while it was being read; open it again when that is done."
 
 
 def beside(source: object) -> Path | None:
@@ -56,7 +78,7 @@ class Opening(TypedDict, total=False):
         Why records that the account does not know are to be its next revision: they grew, or
         were corrected. Spends go on adding up. Without it such records are refused.
     growth : {"insert-only", "any"}
-        Declare that records are only ever added at the end; see :mod:`whitecrow.ledger.growth`.
+        Declare that records are only ever added at the end; see :mod:`whitecrow.ledger.revisions`.
     limits : Limits
         What is lent to a question: one that may need more, for the worst records within the
         card's ``records_at_most``, is refused when it is priced.
@@ -77,6 +99,153 @@ class Opening(TypedDict, total=False):
     spark_master: str | None
     progress: Progress | None
     account: str
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The records that a curator holds."""
+
+    # Of the account; 0 where nobody else can open the account, so that no other records can.
+    revision: int = 0
+    # The first revision of its run: from there on records were only added, as declared and checked
+    # (:mod:`whitecrow.ledger.revisions`).
+    since: int = 0
+    # path, files: The file or folder and its state at opening, where questions go to the files
+    # themselves.
+    path: Path | None = None
+    files: FileStates | None = field(default=None, repr=False)
+    steady: bool = True  # false for records that may change unseen between two questions
+    in_memory: bool = True  # false where an engine counts records on disk, or elsewhere
+
+    def check(self) -> None:
+        """Raise :class:`~whitecrow.errors.DataChanged` if the file changed since it was opened."""
+        assert self.path is not None
+        try:
+            same = file_states(self.path) == self.files
+        except OSError:
+            same = False
+        if not same:
+            raise DataChanged(
+                "The records changed while they were open; nothing was asked or spent. The "
+                "custodian records the new revision and says why ('whitecrow data advance DATA "
+                "--reason ...', or Curator.open(..., advance='...'))."
+            )
+
+
+class Recognition:
+    """Looks at a source while it is opened, and recognises it in a ledger.
+
+    ``engine`` says whether questions go to the source itself, ``recording`` whether this may become
+    a revision, whose growth has to be checked.
+    """
+
+    def __init__(self, source: object, *, engine: str, recording: bool = False) -> None:
+        path = _file(source)
+        self._remote = engine in READ_AGAIN
+        self._in_memory = current_name(engine) not in REMOTE
+        self._path = path.absolute() if path is not None and path.exists() else None
+        self._files = None if self._path is None else file_states(self._path)
+        by_rows = self._files is None and not self._remote
+        self.rows = RowMark(keep=recording) if by_rows else None
+        """Takes in the rows as they are read, where they come from no file."""
+
+    @property
+    def by_file(self) -> bool:
+        """Whether the records are recognised by a file, so that they need not be read for it."""
+        return self._files is not None
+
+    def identity(self, revision: int = 0, since: int = 0) -> Identity:
+        """The records as a revision; of an account that nobody else can open there is none."""
+        if not self._remote:
+            return Identity(revision, since, in_memory=self._in_memory)
+        steady = self._path is not None
+        return Identity(revision, since, self._path, self._files, steady=steady, in_memory=False)
+
+    def bound(
+        self,
+        ledger: Ledger,
+        account: str,
+        mark: str,
+        *,
+        card: Card | None = None,
+        advance: str | None = None,
+        growth: str | None = None,
+        actor: str = "",
+    ) -> Identity:
+        """Recognise the records as a revision of an account; see :func:`bind`."""
+        chunks = self._chunks(card)
+        revision = bind(
+            ledger, account, mark, reason=advance, actor=actor, growth=growth, chunks=chunks
+        )
+        return self.identity(revision.number, revision.since)
+
+    def _chunks(self, card: Card | None) -> Chunks | None:
+        """Return what reads the chunks of the records; None where nothing can."""
+        path, files = self._path, self._files
+        if path is None or files is None:
+            return None if self.rows is None else self.rows.chunks
+
+        def read(known: Iterable[str]) -> Mapping[str, str]:
+            if path.is_dir() and not is_lake(path):
+                chunks = file_chunks(files, path)
+            else:
+                rows, opened = RowMark(keep=True), open_source(path, card)
+                for batch in opened.batches(list(opened.schema.names), lambda: None):
+                    rows.add(batch)
+                chunks = rows.chunks(known)
+            if file_states(path) != files:
+                raise NotReady(_MOVING)
+            return chunks
+
+        return read
+
+    def mark(self, dataset: Records | None, ledger: Ledger | None = None, account: str = "") -> str:
+        """Return what the records are recognised by; a ledger keeps the digests of files."""
+        if self.rows is not None:
+            return self.rows.text()
+        if self._files is None or self._path is None:
+            assert isinstance(dataset, RemoteDataset)
+            return dataset.mark()
+        states = None
+        if ledger is not None and account in ledger.datasets():
+            states = States(ledger, account, released=False)
+        version, before = (states and states.load(_DIGESTS)) or (-1, {})
+        mark, digests = file_mark(self._files, before)
+        if file_states(self._path) != self._files:
+            raise NotReady(_MOVING)
+        if states is not None and digests != before:
+            states.save(_DIGESTS, version + 1, digests)
+        return mark
+
+
+def keep_unit(ledger: Ledger, account: str, card: Card) -> None:
+    """See that an account is about persons, or about records, from its first question to its last.
+
+    Promises to persons and promises to single records do not add up: removing one record of a
+    person may let another of theirs in, and a person may have many. So their sum would bound
+    neither.
+    """
+    unit = {"unit": card.unit, "user_column": card.user_column}
+    states = States(ledger, account, released=False)
+    if states.load(_UNIT) is None:
+        states.save(_UNIT, 0, unit)  # whoever is first
+    known = states.load(_UNIT)
+    if known is not None and known[1] == unit:
+        return
+    asked = ledger.entries(account, kind="reserve", limit=1)
+    if asked or known is None or not states.save(_UNIT, known[0] + 1, unit):
+        raise AccountConflict(
+            "The account adds up promises to another unit of privacy (record, or user by a user "
+            "column) than this card protects, and the two do not add up. Keep 'unit' and "
+            "'user_column' as they were, or give the data an account of their own with "
+            "name='...' (--name)."
+        )
+
+
+def unit_of(ledger: Ledger, account: str) -> str:
+    """Return whom an account protects: a ``record`` or a ``user``."""
+    unit = States(ledger, account, released=False).load(_UNIT)
+    return "record" if unit is None else str(unit[1]["unit"])
 
 
 @dataclass(frozen=True)
@@ -117,7 +286,6 @@ class LedgerUsers:
 
 def opened(
     source: object,
-    *,
     card: Card | str | Path | None,
     engine: str,
     ledger: Ledger | str | Path | None,
@@ -131,8 +299,11 @@ def opened(
     """
     where = ledger or beside(source) or "sqlite://"
     advance, growth = settings.get("advance"), settings.get("growth")
-    checked(growth)
-    at_once = _at_once(budget, policy, settings)
+    checked_growth(growth)
+    usual = "with the first spend" if budget is None and policy is None else "now"
+    when = settings.get("account", usual)
+    if when not in ("now", "with the first spend"):
+        raise invalid("Curator.open", "account", "'now' or 'with the first spend'", when)
     recording = advance is not None or growth is not None
     private = is_private(where) and not recording
     account = settings.get("name") or account_name(source, private=private)
@@ -146,53 +317,39 @@ def opened(
         watch=None if private or seen.rows is None else seen.rows.add,
     )
     account = account or dataset.card.name
-    try:
-        store = None if _missing(where) else _ledger(where)
-        mark = None if private else seen.mark(dataset, store, account)
-    except BaseException:
-        dataset.close()
-        raise
 
     def register(store: Ledger) -> Opened:
-        users = None if store is where else LedgerUsers(store)
-        try:
+        with ExitStack() as failing:
+            users = None if store is where else LedgerUsers(store)
+            if users is not None:
+                failing.callback(users.leave)
             # With a declaration the first revision is an entry of its own, which keeps its chunks.
             opened_account(store, account, budget, policy, None if growth else mark)
             keep_unit(store, account, dataset.card)
-            if mark is None:
-                identity = seen.unbound()
-            else:
+            identity = seen.identity()
+            if mark is not None:
                 identity = seen.bound(
                     store, account, mark, card=dataset.card, advance=advance, growth=growth
                 )
-        except BaseException:
-            if users is not None:
-                users.leave()
-            raise
+            failing.pop_all()
         log = custodian_file(where)
         return Opened(dataset, store, account, counting, identity, users, log=log)
 
-    try:
-        known = store is not None and account in store.datasets()
-        if private or known or recording or at_once:
-            return register(store or _ledger(where))
-        if store is not None and store is not where:
-            store.close()
-        # Until something is reserved the account is one in memory, on the same terms.
-        provisional = register(_ledger("sqlite://"))
-        return replace(provisional, register=lambda: register(_ledger(where)))
-    except BaseException:
-        dataset.close()
-        raise
-
-
-def _at_once(budget: object, policy: object, settings: Opening) -> bool:
-    """Whether a new account is written before anything is spent."""
-    usual = "with the first spend" if budget is None and policy is None else "now"
-    when = settings.get("account", usual)
-    if when not in ("now", "with the first spend"):
-        raise invalid("Curator.open", "account", "'now' or 'with the first spend'", when)
-    return when == "now"
+    with ExitStack() as failing:
+        failing.callback(dataset.close)
+        store = None if _missing(where) else _ledger(where)
+        mark = None if private else seen.mark(dataset, store, account)
+        exists = store is not None and account in store.datasets()
+        if private or exists or recording or when == "now":
+            holding = register(store or _ledger(where))
+        else:
+            if store is not None and store is not where:
+                store.close()
+            # Until something is reserved the account is one in memory, on the same terms.
+            provisional = register(_ledger("sqlite://"))
+            holding = replace(provisional, register=lambda: register(_ledger(where)))
+        failing.pop_all()
+    return holding
 
 
 def _ledger(where: Ledger | str | Path) -> Ledger:
@@ -276,14 +433,21 @@ def opened_account(
         unit=(rules or Policy()).unit,
         records=None if mark is None else first_records(mark),
     )
-    _same_promise(snapshot, wanted, rules)
-    waiting = len(store.unsettled(account))
-    if waiting:
-        CUSTODIAN_LOG.warning(
-            "%d spends of %s have no answer; they are kept (see: whitecrow ledger show)",
-            waiting,
-            account,
-        )
+    budget_text, policy_text = snapshot.budget.text(), json.dumps(snapshot.rules.to_json())
+    for option, promised, same in (
+        ("budget 'EPSILON, DELTA'", budget_text, wanted in (None, snapshot.budget)),
+        ("policy FILE", policy_text, rules in (None, snapshot.rules)),
+    ):
+        if not same:
+            what = option.partition(" ")[0]
+            raise AccountConflict(
+                f"This dataset's account already promises another {what}: {promised}. Opening does "
+                f"not change a promise: leave the {what} out, or amend it: whitecrow ledger amend "
+                f"DATA --{option} --reason '...' (in Python Curator.amend)."
+            )
+    if waiting := len(store.unsettled(account)):
+        words = "%d spends of %s have no answer; they are kept (see: whitecrow ledger show)"
+        CUSTODIAN_LOG.warning(words, waiting, account)
 
 
 def _file(source: object) -> Path | None:
@@ -294,21 +458,5 @@ def _file(source: object) -> Path | None:
 
 def _called(path: Path) -> str:
     """A file without its ending; of a folder or a table the whole name, which tells it apart."""
-    a_file = path.suffix.lower() in (".parquet", ".pq", ".csv", ".tsv", ".duckdb")
-    a_file = a_file and not path.is_dir()
-    return path.stem if a_file else path.name
-
-
-def _same_promise(snapshot: AccountSnapshot, budget: Budget | None, policy: Policy | None) -> None:
-    known = snapshot.budget.text(), json.dumps(snapshot.rules.to_json())
-    for option, promised, same in (
-        ("budget 'EPSILON, DELTA'", known[0], budget in (None, snapshot.budget)),
-        ("policy FILE", known[1], policy in (None, snapshot.rules)),
-    ):
-        if not same:
-            what = option.partition(" ")[0]
-            raise AccountConflict(
-                f"This dataset's account already promises another {what}: {promised}. Opening does "
-                f"not change a promise: leave the {what} out, or amend it: whitecrow ledger amend "
-                f"DATA --{option} --reason '...' (in Python Curator.amend)."
-            )
+    endings = (".parquet", ".pq", ".csv", ".tsv", ".duckdb")
+    return path.stem if path.suffix.lower() in endings and not path.is_dir() else path.name

@@ -14,11 +14,11 @@ from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
-from whitecrow.curator.identity import unit_of
+from whitecrow.curator.opening import unit_of
 from whitecrow.errors import InvalidInput
 from whitecrow.ledger import Ledger
 from whitecrow.ledger.revisions import revisions
-from whitecrow.privacy import Guarantee, Totals, ZeroConcentrated
+from whitecrow.privacy import ZeroConcentrated
 
 TO_FILL_IN = "TO BE FILLED IN"
 
@@ -38,6 +38,11 @@ _MECHANISMS = (
     "whitecrow {version} ({kinds}). Answers are drawn by exact rational arithmetic from the "
     "operating system's randomness, so no floating-point number decides. The service replies at "
     "published moments. The records stay with the curator; analysts send questions, not code."
+)
+_ALL_COVERED = "Questions, prices and the card are public. No record is released as it is."
+_NOT_COVERED = (
+    "Records that the promise names as not covered are not protected; the details of the "
+    "privacy unit say which. Questions, prices and the card are public."
 )
 _ACTORS = (
     "The custodian is trusted with the records. Analysts are not trusted: they may know all "
@@ -61,9 +66,17 @@ def registry_entry(ledger: Ledger, dataset: str) -> dict[str, Any]:
         if entry.seq in closed
     )
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-    totals = snapshot.spent.totals(snapshot.budget.delta)
-    unit = unit_of(ledger, dataset)
-    caps = ", ".join(f"{line} {cap}" for line, cap in snapshot.budget.to_json().items())
+    totals, unit = snapshot.spent.totals(snapshot.budget.delta), unit_of(ledger, dataset)
+    promise = totals.differential or totals.sensitive or totals.conditional
+    if totals.differential is None:
+        variant, unprotected = "Custom", _NOT_COVERED
+    elif isinstance(totals.differential, ZeroConcentrated):
+        variant, unprotected = "Zero-concentrated DP", _ALL_COVERED
+    else:
+        variant = "Approximate DP" if totals.differential.delta else "Pure DP"
+        unprotected = _ALL_COVERED
+    amounts = {name: getattr(promise, name, None) for name in ("epsilon", "delta", "rho")}
+    caps = ", ".join(f"{name} {cap}" for name, cap in snapshot.budget.to_json().items())
     return {
         "url_slug": re.sub(r"[^a-z0-9]+", "_", dataset.lower()).strip("_") or "dataset",
         "status": "Draft",
@@ -79,11 +92,18 @@ def registry_entry(ledger: Ledger, dataset: str) -> dict[str, Any]:
                 "publication_date": settled[0].at[:10],
             },
             "dp_variant": {
-                "variant_name": _variant(totals),
+                "variant_name": variant,
                 "data_domain": TO_FILL_IN,
-                "unprotected_quantities": _unprotected(totals),
+                "unprotected_quantities": unprotected,
             },
-            "privacy_loss": _loss(totals, snapshot.rules.unit, unit),
+            "privacy_loss": {
+                "privacy_unit": unit,
+                "privacy_unit_details": _NEIGHBOURS[snapshot.rules.unit].format(unit=unit),
+                "privacy_parameters": {
+                    name: _at_least(amount) for name, amount in amounts.items() if amount
+                },
+                "privacy_parameters_details": " ".join(totals.statements()),
+            },
             "deployment_model": {
                 "model_name": "Central",
                 "actors": _ACTORS,
@@ -112,45 +132,7 @@ def registry_entry(ledger: Ledger, dataset: str) -> dict[str, Any]:
     }
 
 
-def _strongest(totals: Totals) -> Guarantee:
-    found = totals.differential or totals.sensitive or totals.conditional
-    assert found is not None  # the last line always has a sum
-    return found
-
-
-def _variant(totals: Totals) -> str:
-    if totals.differential is None:
-        return "Custom"
-    if isinstance(totals.differential, ZeroConcentrated):
-        return "Zero-concentrated DP"
-    return "Approximate DP" if totals.differential.delta else "Pure DP"
-
-
-def _unprotected(totals: Totals) -> str:
-    if totals.differential is not None:
-        return "Questions, prices and the card are public. No record is released as it is."
-    return (
-        "Records that the promise names as not covered are not protected; the details of the "
-        "privacy unit say which. Questions, prices and the card are public."
-    )
-
-
-def _loss(totals: Totals, relation: str, unit: str) -> dict[str, Any]:
-    promise = _strongest(totals)
-    parameters: dict[str, float] = {}
-    for name in ("epsilon", "delta", "rho"):
-        amount = getattr(promise, name, None)
-        if amount:
-            parameters[name] = _at_least(amount)
-    return {
-        "privacy_unit": unit,
-        "privacy_unit_details": _NEIGHBOURS[relation].format(unit=unit),
-        "privacy_parameters": parameters,
-        "privacy_parameters_details": " ".join(totals.statements()),
-    }
-
-
 def _at_least(amount: Fraction) -> float:
     """Return the least double that is not below an exact number."""
-    found = float(amount)
-    return found if Fraction(found) >= amount else math.nextafter(found, math.inf)
+    nearest = float(amount)
+    return nearest if Fraction(nearest) >= amount else math.nextafter(nearest, math.inf)

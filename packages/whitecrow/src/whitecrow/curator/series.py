@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,13 @@ from whitecrow.errors import LedgerBusy
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Reservation
 from whitecrow.ledger.alarms import sound
 from whitecrow.ledger.states import States
-from whitecrow.question import Progress, Question, Series, Transcript, digest, series_digest
+from whitecrow.question import Progress, Series, Transcript, digest, series_digest
 
 if TYPE_CHECKING:
     from whitecrow.curator.curator import Curator, Inquiry
 
 _TRIES = 8
 _OPENED = {"series": "paid; its steps are released as they are asked for"}
-
 
 RUNS = "runs"
 """Under which name a series keeps the run in which each of its steps was closed."""
@@ -51,30 +50,40 @@ def series_order(curator: Curator, inquiry: Inquiry) -> ChargeRequest:
         paid = inquiry.question.paid_as()
         name = digest(paid, curator.card, curator.revision)
         return replace(request, question=json.loads(paid.canonical), digest=name)
-    _, kept = _kept(curator, inquiry.question)
-    shown = _shown(curator, inquiry, kept)
-    return _spends(curator, inquiry, _runs(curator, kept, shown))[-1]
+    return _step(curator, inquiry).spends[-1]
 
 
-def _kept(curator: Curator, question: Question) -> tuple[int, Kept]:
-    states = States(curator._ledger, curator.name)
-    return states.load(series_digest(question, curator.card)) or (-1, {})
+@dataclass(frozen=True)
+class _Step:
+    """A step that is asked for, and how far its series is."""
+
+    name: str  # of the series
+    version: int  # of what is kept of it
+    kept: Kept
+    answer: Any  # at the step; None where it is not closed yet
+    runs: list[int | str]  # of all steps that are closed, and of the next one if it is to be closed
+    spends: list[ChargeRequest]  # one for each run; the first run's bears the name of the series
 
 
-def _shown(curator: Curator, inquiry: Inquiry, kept: Kept) -> Any:
-    """Return the answer at the question's step; None where it is not closed yet."""
-    series, question = inquiry.code.series, inquiry.question
+def _step(curator: Curator, inquiry: Inquiry) -> _Step:
+    series, question, request = inquiry.code.series, inquiry.question, inquiry.request
     assert isinstance(series, Series)
+    name = series_digest(question, curator.card)
+    version, kept = States(curator._ledger, curator.name).load(name) or (-1, {})
     show = partial(series.show, question, curator.card, kept)
     shown = behind(question.kind, curator._log, lambda: Answer(show()))
     if shown is None:
-        States(curator.ledger, curator.name).fail(told_at=inquiry.request.told_at)
+        States(curator.ledger, curator.name).fail(told_at=request.told_at)
         raise failure()
-    return shown.value
+    runs, paid = _runs(curator, kept, shown.value), json.loads(question.paid_as().canonical)
+    spends = [replace(request, question=paid, digest=name)]
+    for run in list(dict.fromkeys(runs))[1:]:
+        further = hashlib.sha256(json.dumps(["series", name, run]).encode()).hexdigest()
+        spends.append(replace(request, question=paid, digest=further))
+    return _Step(name, version, kept, shown.value, runs, spends)
 
 
 def _runs(curator: Curator, kept: Kept, shown: Any) -> list[int | str]:
-    """Return the runs of all steps that are closed, and of the next one if it is to be closed."""
     runs = list(kept.get(RUNS, [_ANY] if kept else []))
     held = curator._identity
     if shown is None:
@@ -82,20 +91,6 @@ def _runs(curator: Curator, kept: Kept, shown: Any) -> list[int | str]:
         changing = held.since if held.steady else f"unseen, step {len(runs) + 1}"
         runs.append(changing if curator.card.unit == "record" else _ANY)
     return runs
-
-
-def _spends(curator: Curator, inquiry: Inquiry, runs: list[int | str]) -> list[ChargeRequest]:
-    """Return one spend for each run; the first run's bears the name of the series."""
-    paid, request = json.loads(inquiry.question.paid_as().canonical), inquiry.request
-    name = series_digest(inquiry.question, curator.card)
-    return [
-        replace(request, question=paid, digest=name if run == runs[0] else _in_run(name, run))
-        for run in dict.fromkeys(runs)
-    ]
-
-
-def _in_run(series: str, run: int | str) -> str:
-    return hashlib.sha256(json.dumps(["series", series, run]).encode()).hexdigest()
 
 
 def next_step(
@@ -112,27 +107,28 @@ def next_step(
         from whitecrow.curator.transcripts import next_answers
 
         return next_answers(curator, inquiry, series_order(curator, inquiry), progress)
-    name, question = curator.name, inquiry.question
-    lost, charged = 0, False
+    name, lost, charged = curator.name, 0, False
     while lost < _TRIES:
-        version, kept = _kept(curator, question)
-        shown = _shown(curator, inquiry, kept)
-        runs = _runs(curator, kept, shown)
-        held, snapshot = _paid(curator, _spends(curator, inquiry, runs))
+        step = _step(curator, inquiry)
+        held, snapshot = _paid(curator, step.spends)
         charged = charged or bool(held)
         try:
-            if shown is None:
-                closed = _closed(curator, inquiry, kept, held, progress)
-                key, state = series_digest(question, curator.card), {**closed, RUNS: runs}
-                lost += not States(curator.ledger, name).save(key, version + 1, state)
-            for one in held:
-                curator.ledger.settle(name, one, _OPENED)
+            if step.answer is None:
+                closed = _closed(curator, inquiry, step.kept, held, progress)
+                state, states = {**closed, RUNS: step.runs}, States(curator.ledger, name)
+                lost += not states.save(step.name, step.version + 1, state)
+            for reservation in held:
+                curator.ledger.settle(name, reservation, _OPENED)
         finally:
-            for one in held:
-                one.release()
-        if shown is not None:
-            _sounded(curator, inquiry, shown)
-            return shown, snapshot, charged
+            for reservation in held:
+                reservation.release()
+        if step.answer is not None:
+            alarm = inquiry.question.alarm(step.answer)
+            if alarm is not None:  # the chain keeps it, for the dataset's timeline
+                (period, says), told_at = alarm, inquiry.request.told_at
+                about = {"series": step.name, "period": period, "says": says}
+                sound(curator.ledger, name, **about, told_at=told_at)
+            return step.answer, snapshot, charged
     raise LedgerBusy("Another process keeps closing steps of this series; try again.")
 
 
@@ -143,14 +139,14 @@ def _paid(
     held: list[Reservation] = []
     try:
         for spend in spends:
-            found, snapshot = curator._reserve(spend)
-            if isinstance(found, Reservation):
-                held.append(found)
-            elif not found.answered:
+            outcome, snapshot = curator._reserve(spend)
+            if isinstance(outcome, Reservation):
+                held.append(outcome)
+            elif not outcome.answered:
                 raise failure()
     except BaseException:
-        for one in held:
-            one.release()
+        for reservation in held:
+            reservation.release()
         raise
     return held, snapshot
 
@@ -171,22 +167,11 @@ def _closed(
         limits = partial(curator.limits, step)
         return curator._execution.answer(step, limits=limits, progress=progress, kept=kept)
 
-    released = behind(question.kind, curator._log, compute)
-    if released is not None:
-        closed: Kept = released.value
-        return closed
-    for one in held:
-        curator.ledger.fail(curator.name, one)
+    closed = behind(question.kind, curator._log, compute)
+    if closed is not None:
+        return dict(closed.value)
+    for reservation in held:
+        curator.ledger.fail(curator.name, reservation)
     if not held:
         States(curator.ledger, curator.name).fail(told_at=inquiry.request.told_at)
     raise failure()
-
-
-def _sounded(curator: Curator, inquiry: Inquiry, answer: Any) -> None:
-    """Let the chain keep an alarm that was released, for the dataset's timeline."""
-    alarm = inquiry.question.alarm(answer)
-    if alarm is not None:
-        (period, says), told_at = alarm, inquiry.request.told_at
-        series = series_digest(inquiry.question, curator.card)
-        ledger, name = curator.ledger, curator.name
-        sound(ledger, name, series=series, period=period, says=says, told_at=told_at)

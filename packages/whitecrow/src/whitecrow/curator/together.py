@@ -42,22 +42,22 @@ def take_part(
             "without private execution."
         )
     request = curator.inquire(question).request
-    found, _ = curator._reserve(replace(request, digest=label, location=None))
-    states = States(curator.ledger, curator.name)
-    if isinstance(found, Reservation):
+    outcome, _ = curator._reserve(replace(request, digest=label, location=None))
+    states, charged = States(curator.ledger, curator.name), isinstance(outcome, Reservation)
+    if isinstance(outcome, Reservation):
+        reservation = outcome
         try:
-            if not found.fresh:  # of an attempt that ended before it sent anything
+            if not reservation.fresh:  # of an attempt that ended before it sent anything
                 raise _used()
-            burned = curator.ledger.settle(curator.name, found, {"label": agreement})
+            outcome = curator.ledger.settle(curator.name, reservation, {"label": agreement})
         finally:
-            found.release()
-        if not burned.answered:
-            raise failure()
+            reservation.release()
+    if not outcome.answered:
+        raise failure()
+    if charged:
         answer = _computed(execution, question, release, states)
         states.save(label, 0, {"agreement": agreement, "answer": answer})
         return answer
-    if not found.answered:
-        raise failure()
     _, kept = states.load(label) or (0, {})
     if kept.get("agreement") != agreement:
         raise _used()

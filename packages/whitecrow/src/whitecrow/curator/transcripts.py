@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.curator.execution import Answer, behind
+from whitecrow.curator.execution import behind
 from whitecrow.curator.series import series_order
 from whitecrow.custodian import failure
 from whitecrow.errors import AccountConflict, InvalidInput, LedgerBusy, NotAllowed
@@ -54,18 +54,17 @@ def next_answers(
             "Screening needs records that stay in memory: open the data with the engine local or "
             "gpu. Nothing was asked or spent."
         )
-    found, snapshot = curator._reserve(order)
-    charged = isinstance(found, Reservation)
-    if isinstance(found, Reservation):
-        opened = {"open": question.law(curator.card).to_json()}
+    outcome, snapshot = curator._reserve(order)
+    charged = isinstance(outcome, Reservation)
+    if isinstance(outcome, Reservation):
+        reservation, opened = outcome, {"open": question.law(curator.card).to_json()}
         try:
-            outcome = curator.ledger.settle(curator.name, found, opened)
+            outcome = curator.ledger.settle(curator.name, reservation, opened)
         finally:
-            found.release()
-        found = outcome
-    if not found.answered:
+            reservation.release()
+    if not outcome.answered:
         raise failure()
-    law = Law.from_json(found.answer["open"])
+    law = Law.from_json(outcome.answer["open"])
     transcript = _transcript(curator, order.digest)
     places = question.places(curator.card)
     answers = transcript.answers(places, partial(_drawn, curator, question, order, law, progress))
@@ -101,32 +100,32 @@ def _drawn(
     The process that holds the records knows flags from before, or none if it has just begun: it
     says how many, and is told the others.
     """
-    paid = question.paid_as()
-    said = {"series": order.digest, "law": law.to_json(), "asked": written_places(places)}
+    paid, limits = question.paid_as(), partial(curator.limits, question)
     since = transcript.flags
-    nothing = written_places(places[:0])
     while True:
         until = min(transcript.flags, since + MOST_REPLAYED)
         later = until < transcript.flags
-        kept = {**said, "since": since, "flags": transcript.written_flags(since, until)}
-        if later:
-            kept["asked"] = nothing
-
-        def compute(kept: Mapping[str, Any] = kept) -> Answer | None:
-            limits = partial(curator.limits, question)
-            return curator._execution.answer(paid, limits=limits, progress=progress, kept=kept)
-
+        kept = {
+            "series": order.digest,
+            "law": law.to_json(),
+            "asked": written_places(places[:0] if later else places),
+            "since": since,
+            "flags": transcript.written_flags(since, until),
+        }
+        compute = partial(
+            curator._execution.answer, paid, limits=limits, progress=progress, kept=kept
+        )
         released = behind(question.kind, curator._log, compute)
         if released is None:
             States(curator.ledger, curator.name).fail(told_at=order.told_at)
             raise failure()
-        known = released.value.get("known")
-        if known is None and not later:
+        stored = released.value.get("known")
+        if stored is None and not later:
             anomalies: list[int] = released.value["anomalies"]
             return anomalies
-        if known is not None and known > transcript.flags:
+        if stored is not None and stored > transcript.flags:
             return None
-        since = until if known is None else known
+        since = until if stored is None else stored
 
 
 class Transcript:
@@ -135,9 +134,6 @@ class Transcript:
     def __init__(self, states: States, name: str) -> None:
         self._states, self._name = states, name
         self._lock = threading.RLock()
-        self._forget()
-
-    def _forget(self) -> None:
         self._block, self._version = 0, -1
         self._here: dict[str, Any] = _empty()
         self._known: dict[bytes, bool] = {}
@@ -162,13 +158,12 @@ class Transcript:
         ]
         with self._lock:
             for tries in range(_TRIES):
-                if tries or self._version < 0 or all(one in self._known for one in digests):
+                if tries or self._version < 0 or self._known.keys() >= set(digests):
                     self._load()  # what is shown again is read again: the account may be closed
-                first = {one: at for at, one in reversed(list(enumerate(digests)))}
-                new = [at for at, one in enumerate(digests) if first[one] == at]
-                new = [at for at in new if digests[at] not in self._known]
+                first = {digest: at for at, digest in reversed(list(enumerate(digests)))}
+                new = sorted(at for digest, at in first.items() if digest not in self._known)
                 if not new:
-                    return [self._known[one] for one in digests]
+                    return [self._known[digest] for digest in digests]
                 if self._ended:
                     raise NotAllowed("This screening was closed for good; open another one.")
                 anomalies = draw(self, places[new])
@@ -194,8 +189,7 @@ class Transcript:
             "places": here["places"] + flags,
             "ended": False,
         }
-        saved = self._save(state)
-        if saved:
+        if saved := self._save(state):
             self._take(digests, anomalies, flags)
         return saved
 
@@ -203,7 +197,7 @@ class Transcript:
         self, digests: Sequence[bytes], anomalies: Sequence[int], places: Sequence[str]
     ) -> None:
         flagged = set(anomalies)
-        self._known.update((one, at in flagged) for at, one in enumerate(digests))
+        self._known.update((digest, at in flagged) for at, digest in enumerate(digests))
         self._places += places
 
     def _save(self, state: dict[str, Any]) -> bool:
@@ -223,8 +217,8 @@ class Transcript:
 
     def _load(self) -> None:
         """Take in what was written since; blocks that are full do not change any more."""
-        while (found := self._states.load(self._key)) is not None or self._version >= 0:
-            version, state = found or (-1, _empty())
+        while (stored := self._states.load(self._key)) is not None or self._version >= 0:
+            version, state = stored or (-1, _empty())
             if version < self._version or not state["digests"].startswith(self._here["digests"]):
                 raise AccountConflict(
                     "The ledger went back to an older copy, which lacks answers that this "

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -29,12 +30,11 @@ from typing import Any, Protocol
 from whitecrow.card import Card, Column
 from whitecrow.curator.curator import Curator
 from whitecrow.curator.opening import beside, is_private
-from whitecrow.data.formats import KINDS, YES_NO
 from whitecrow.data.reading import schema_card
+from whitecrow.data.values import KINDS, YES_NO
 from whitecrow.detector import Detector
 from whitecrow.errors import AccountConflict, BudgetExhausted, InvalidInput
-from whitecrow.histogram.columns import Categories
-from whitecrow.histogram.table import TableProfile
+from whitecrow.histogram.table import Categories, TableProfile
 from whitecrow.learning import Learn
 from whitecrow.learning.question import SIZES, expected
 from whitecrow.ledger import Ledger
@@ -168,16 +168,13 @@ def learned(
     See :func:`learn` for the parameters.
     """
     price = DifferentialPrivacy(asked.epsilon, asked.delta, asked.relation)
-    account = _Account(source, price, budget, ledger, progress)
-    try:
+    with closing(_Account(source, price, budget, ledger, progress)) as account:
         if card is not None:
             with account.opened(card) as curator:
                 return curator.ask(asked, progress=progress)
         if isinstance(asked, Profile):
             return _profiled(account, asked, say)
-        return _learned(account, asked, say)
-    finally:
-        account.close()
+        return learned_by(account, asked, say)
 
 
 class Asked(Protocol):
@@ -191,28 +188,21 @@ class Asked(Protocol):
         ...
 
 
-def learned_by(account: Asked, asked: Learn, say: Callable[[str], None]) -> Release:
-    """Answer a question to learn without a card, for whoever keeps records and accounts itself."""
-    return _learned(account, asked, say)
-
-
+@dataclass
 class _Account:
     """One ledger, and the curators of one source under several cards."""
 
-    def __init__(
-        self,
-        source: object,
-        price: DifferentialPrivacy,
-        budget: object,
-        ledger: Ledger | str | Path | None,
-        progress: Progress | None,
-    ) -> None:
-        where = ledger or beside(source) or "sqlite://"
-        self.source, self.price, self._budget, self.progress = source, price, budget, progress
+    source: Any
+    price: DifferentialPrivacy
+    budget: object
+    ledger: Ledger | str | Path | None
+    progress: Progress | None
+
+    def __post_init__(self) -> None:
+        where = self.ledger or beside(self.source) or "sqlite://"
         # The questions share a ledger in memory; a file is opened when there is something to write.
         self._owned = Ledger("sqlite://", geometry=BALLS) if is_private(where) else None
-        self._ledger = self._owned or where
-        self._name = "records" if beside(source) is None else None
+        self.ledger = self._owned or where
 
     def opened(self, card: Card | str | Path) -> Curator:
         """Open the records under a card; a new account may spend what was asked for, no more."""
@@ -220,13 +210,13 @@ class _Account:
             Curator.open,
             self.source,
             card=card,
-            ledger=self._ledger,
-            name=self._name,
+            ledger=self.ledger,
+            name="records" if beside(self.source) is None else None,
             progress=self.progress,
             account="with the first spend",
         )
-        if self._budget is not None:
-            return open_(budget=self._budget)
+        if self.budget is not None:
+            return open_(budget=self.budget)
         try:
             return open_(budget=f"{self.price.epsilon}, {self.price.delta}")
         except AccountConflict:  # there is one, and it promises what it promises
@@ -264,8 +254,11 @@ class _Reading:
     values: bool = False  # whether it might be read if its common values were known
 
 
-def _learned(account: Asked, asked: Learn, say: Callable[[str], None] | None) -> Release:
-    """Buy kinds, values and the detector, as the head of this file says."""
+def learned_by(account: Asked, asked: Learn, say: Callable[[str], None] | None) -> Release:
+    """Buy kinds, values and the detector, as the head of this file says.
+
+    For whoever keeps records and accounts itself.
+    """
     schema, price = schema_card(account.source), account.price
     readings, left = _with_kinds(account, schema, asked.columns)
     short = [name for name, reading in readings.items() if reading.values]
@@ -277,37 +270,29 @@ def _learned(account: Asked, asked: Learn, say: Callable[[str], None] | None) ->
         values = _profile(account, replace(schema, columns=basis), part, left)
         readings |= {name: _of_values(values, name) for name in short}
         left = _less(left, part)
-    card = tuple(reading.column for reading in readings.values() if reading.column is not None)
+    columns = [reading.column for reading in readings.values() if reading.column is not None]
     told = _told(readings)
-    if not card:
+    if not columns:
         spent = _less(price, left)
         raise InvalidInput(
             f"There is no column that a detector can look at. {told} Finding this out cost ε = "
             f"{rounded_up(spent.epsilon)}, and the account keeps it. Write a card that says what "
             "the columns hold: whitecrow card new DATA --out card.toml."
         )
-    if say is not None:
-        say(told)
-    question = asked.replace(columns=None, epsilon=left.epsilon, delta=left.delta)
-    release = account.ask(question, replace(schema, columns=card), left)
-    assert isinstance(release.answer, Detector)
-    sentence = price.statement()
-    notes = (*release.answer.notes, told, *_too_few(release.answer, left))
-    detector = replace(release.answer, guarantee=price, statement=sentence, notes=notes)
-    said = asked.says(detector)
-    return replace(release, answer=detector, guarantee=price, statement=sentence, said=said)
-
-
-def _too_few(detector: Detector, paid: DifferentialPrivacy) -> tuple[str, ...]:
-    """Warn where the noise is too large for the released number of records."""
-    law, columns = "gaussian" if paid.delta else "laplace", len(detector.columns)
-    enough = detector.records >= SIZES[0] / 2
-    if enough and not expected(law, float(paid.epsilon), columns, detector.records).too_small:
-        return ()
-    return (
-        f"Warning: about {max(0, detector.records):,} records are too few for this price, and "
-        "scores are mostly noise. Ask at a larger epsilon, or give more records.",
-    )
+    card = replace(schema, columns=tuple(columns))
+    release = _asked_with(account, asked, card, left, told, say)
+    detector = release.answer
+    assert isinstance(detector, Detector)
+    notes, records = [*detector.notes, told], detector.records
+    law = "gaussian" if left.delta else "laplace"
+    quality = expected(law, float(left.epsilon), len(detector.columns), records)
+    if records < SIZES[0] / 2 or quality.too_small:
+        notes.append(
+            f"Warning: about {max(0, records):,} records are too few for this price, and scores "
+            "are mostly noise. Ask at a larger epsilon, or give more records."
+        )
+    detector = replace(detector, notes=tuple(notes))
+    return replace(release, answer=detector, said=asked.says(detector))
 
 
 def _profiled(account: Asked, asked: Profile, say: Callable[[str], None] | None) -> Release:
@@ -323,13 +308,25 @@ def _profiled(account: Asked, asked: Profile, say: Callable[[str], None] | None)
     told = _told(readings)
     if not columns:
         raise InvalidInput(f"There is no column that can be described. {told}")
+    card = replace(schema, columns=tuple(columns))
+    return _asked_with(account, asked, card, left, told, say)
+
+
+def _asked_with(
+    account: Asked,
+    asked: Learn | Profile,
+    card: Card,
+    left: DifferentialPrivacy,
+    told: str,
+    say: Callable[[str], None] | None,
+) -> Release:
+    """Ask the question itself with all that is left; what comes back promises the whole price."""
     if say is not None:
         say(told)
     question = asked.replace(columns=None, epsilon=left.epsilon, delta=left.delta)
-    release = account.ask(question, replace(schema, columns=tuple(columns)), left)
-    sentence = price.statement()
-    profile = replace(release.answer, guarantee=price, statement=sentence)
-    return replace(release, answer=profile, guarantee=price, statement=sentence)
+    release, promise = account.ask(question, card, left), account.price
+    whole: dict[str, Any] = {"guarantee": promise, "statement": promise.statement()}
+    return replace(release, answer=replace(release.answer, **whole), **whole)
 
 
 def _with_kinds(
@@ -344,7 +341,10 @@ def _with_kinds(
     # Laplace noise grows with the number of columns, Gaussian noise with its root.
     delta = price.delta * _KINDS_DELTA if len(texts) > _MANY else Fraction(0)
     part = replace(price, epsilon=price.epsilon * _KINDS_SHARE, delta=delta)
-    kinds = _profile(account, _kinds_card(schema, texts), part, price, discover=False)
+    counted = tuple(
+        Column(name, "category", categories=KINDS, format="kind", source="schema") for name in texts
+    )
+    kinds = _profile(account, replace(schema, columns=counted), part, price, discover=False)
     readings |= {name: _of_kinds(kinds, name) for name in texts}
     return readings, _less(price, part)
 
@@ -389,11 +389,7 @@ def _of_schema(schema: Card, columns: Sequence[str] | None) -> dict[str, _Readin
     return readings
 
 
-def _kinds_card(schema: Card, texts: Sequence[str]) -> Card:
-    columns = tuple(
-        Column(name, "category", categories=KINDS, format="kind", source="schema") for name in texts
-    )
-    return replace(schema, columns=columns)
+_bought = partial(Column, missing="value", outside="missing", source="priced question")
 
 
 def _of_kinds(profile: TableProfile, name: str) -> _Reading:
@@ -408,16 +404,15 @@ def _of_kinds(profile: TableProfile, name: str) -> _Reading:
     texts = counts["short text"] + counts["long text"]
     others = {"dates": dates, "yes or no": counts["yes or no"], "texts": texts}
     best = max(others, key=lambda kind: others[kind])
-    bought = partial(Column, name, missing="value", outside="missing", source="priced question")
     sure = max(_SURE, math.log(20 * len(profile.columns)))
     if others[best] <= numbers + sure * counted.deviation * len(_NUMBERS) ** 0.5:
         some = max(_SURE * counted.deviation, _SOME * numbers)
         form = max(_NUMBERS[2:], key=lambda kind: counts[kind])
         form = form if counts[form] > some else ""
         if not form and counts["whole number"] > 10 * max(counts["number"], some):
-            return _Reading(name, bought("integer"), _IN_WORDS["integer"])
+            return _Reading(name, _bought(name, "integer"), _IN_WORDS["integer"])
         words = "amounts" if form else _IN_WORDS["number"]
-        return _Reading(name, bought("number", format=form), words)
+        return _Reading(name, _bought(name, "number", format=form), words)
     if best == "dates":
         some = max(_SURE * counted.deviation, _SOME * dates)
         form = ""
@@ -425,9 +420,9 @@ def _of_kinds(profile: TableProfile, name: str) -> _Reading:
             first = counts["date, month first"] > counts["date, day first"]
             form = "month first" if first else "day first"
         words = f"dates{f', {form}' if form else ''}"
-        return _Reading(name, bought("date", format=form), words)
+        return _Reading(name, _bought(name, "date", format=form), words)
     if best == "yes or no":
-        return _Reading(name, bought("category", categories=YES_NO), "yes or no")
+        return _Reading(name, _bought(name, "category", categories=YES_NO), "yes or no")
     if counts["long text"] > counts["short text"]:
         return _Reading(name, None, "long texts")
     return _Reading(name, None, "texts, whose common values only a δ > 0 can name", values=True)
@@ -443,14 +438,7 @@ def _of_values(profile: TableProfile, name: str) -> _Reading:
     if len(common) < 2:
         return _Reading(name, None, "one common value only")
     categories = tuple(sorted(value for _, value in common))
-    column = Column(
-        name,
-        "category",
-        categories=categories,
-        missing="value",
-        outside="missing",
-        source="priced question",
-    )
+    column = _bought(name, "category", categories=categories)
     return _Reading(name, column, f"{len(categories)} common values")
 
 
@@ -467,4 +455,5 @@ def _told(readings: dict[str, _Reading]) -> str:
 def _listed(readings: Sequence[_Reading], *, words: bool = True) -> str:
     more = f" and {len(readings) - _SHOWN} more" if len(readings) > _SHOWN else ""
     shown = readings[:_SHOWN]
-    return ", ".join(f"{one.name} ({one.words})" if words else one.name for one in shown) + more
+    names = [f"{read.name} ({read.words})" if words else read.name for read in shown]
+    return ", ".join(names) + more

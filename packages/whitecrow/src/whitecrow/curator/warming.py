@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.card import Card, Column
-from whitecrow.counting.ball_cover import ball_cover
+from whitecrow.counting.ball_cover import PEELING, ball_cover
 from whitecrow.curator.dummy import simulated
 from whitecrow.data import Dataset
 from whitecrow.detector import Detector
@@ -45,8 +45,9 @@ def warm(tell: Callable[[int], None] = lambda percent: None) -> None:
     ``tell`` hears how many hundredths are done.
     """
     use_compiled()
+    PEELING.use()
     values = np.random.default_rng(0).random((_RECORDS, 4))
-    dataset = _made_up()
+    dataset = _synthetic()
     steps: tuple[Callable[[], object], ...] = (
         *(partial(_counting, values[:, :columns]) for columns in (4, 3, 2, 1)),
         partial(count_close, values, values[:1], 0.1, cap=3),
@@ -79,29 +80,21 @@ def _in_cells(values: NDArray[np.float64]) -> None:
     )
     judged = lattice.judged(keys, counts, len(many))
     nearby = Nearby.of(lattice, Turn(judged.keys, judged.keys, judged.counts, len(many)))
-    found, places = nearby.cells.within(many)
+    within, places = nearby.cells.within(many)
     order, asked = partial(nearby.order, places), values[near_together(values[:_FEW])]
-    count_in_part(found, lattice.form, asked, len(many), order)
+    count_in_part(within, lattice.form, asked, len(many), order)
 
 
 def _explaining() -> list[Question]:
     """A record in its contexts, under every detector: all contexts at once, and one by one."""
-    record = {"a": "0", "b": "0", "c": 900}
     near = DistanceAnomaly(beta=3, radius=5)
-    questions: list[Question] = [Explain(record, metric="c", detector=near, epsilon=1)]
-    for search in ("direct", "bfs"):
-        questions += [
-            Explain(
-                record,
-                metric="c",
-                detector=detector,
-                notion="conditional",
-                search=search,
-                epsilon=1,
-            )
-            for detector in ("grubbs", "lof", "histogram", near)
-        ]
-    return questions
+    explain = partial(Explain, {"a": "0", "b": "0", "c": 900}, metric="c", epsilon=1)
+    searches = [
+        explain(detector=detector, notion="conditional", search=search)
+        for search in ("direct", "bfs")
+        for detector in ("grubbs", "lof", "histogram", near)
+    ]
+    return [explain(detector=near), *searches]
 
 
 def _learning(dataset: Dataset) -> None:
@@ -127,7 +120,7 @@ def _answered(question: Question, dataset: Dataset) -> Any:
     return code.release(question, code.gather(question, dataset, open_engine(dataset), None), None)
 
 
-def _made_up() -> Dataset:
+def _synthetic() -> Dataset:
     """Two columns of categories, whole numbers, and numbers; made of nobody's records."""
     names = tuple(map(str, range(8)))  # 13 free values: more than are looked at one by one
     card = Card(

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from whitecrow.card import CsvFormat
-from whitecrow.data._values import text_of_bytes
+from whitecrow.data.values import text_of_bytes
 from whitecrow.errors import InvalidInput
 
 USUAL = CsvFormat()
@@ -240,7 +240,8 @@ def _closed(
         if quote.start() < after:
             continue  # in a record that was looked at
         # Every line from the last of these to this one is closed, so a record starts here.
-        start = _line_start(block, after, quote.start())
+        ends = (block.rfind(end, after, quote.start()) for end in (b"\n", b"\r"))
+        start = max(after, *(end + 1 for end in ends))
         after = _record_end(block, start, mark, most)
         if after > start:
             continue
@@ -258,12 +259,6 @@ def _has_lines(block: bytes, number: int, start: int = 0) -> bool:
     """Whether so many whole lines, or as much as a record may have, follow."""
     ends = islice(_LINE_END.finditer(block, start), number)
     return len(block) - start > _LONGEST or sum(1 for _ in ends) == number
-
-
-def _line_start(block: bytes, first: int, place: int) -> int:
-    """Return where the line of a place starts; a line starts at ``first``, too."""
-    ends = (block.rfind(end, first, place) for end in (b"\n", b"\r"))
-    return max(first, *(end + 1 for end in ends))
 
 
 def _line_end(block: bytes, place: int) -> int:

@@ -7,19 +7,18 @@ data, so that a member's row asks about the record that the data hold.
 
 from __future__ import annotations
 
-import datetime
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from whitecrow.card import Card, Column
-from whitecrow.data._values import text_array
-from whitecrow.data.columns import FIRST_DAY, check_schema, convert, decoded
+from whitecrow.card import Card, Column, date_text
+from whitecrow.data.columns import check_schema, convert
 from whitecrow.data.sources import open_source
+from whitecrow.data.values import decoded, text_array
 from whitecrow.errors import InvalidInput
 
 _LINES = (".jsonl", ".ndjson")
@@ -71,13 +70,17 @@ def read_asked(
     keys: list[Any] = []
     records: list[dict[str, Any] | None] = []
     why: list[str] = []
-    for batch in _batches(table, [*([] if key is None else [key]), *wanted], file):
-        found, reasons = _read(batch, [card.column(name) for name in wanted], len(keys))
+
+    def refuse() -> None:
+        raise InvalidInput(f"A row of {file.name!r} has more or fewer fields than its heading.")
+
+    for batch in table.batches([*([] if key is None else [key]), *wanted], refuse):
+        read, reasons = _read(batch, [card.column(name) for name in wanted], len(keys))
         if key is None:
             keys += range(len(keys) + 1, len(keys) + batch.num_rows + 1)
         else:
             keys += _keys(decoded(batch.column(0)), key)
-        records += found
+        records += read
         why += reasons
     if not records:
         raise InvalidInput(f"The file {file.name!r} has no rows to ask about.")
@@ -113,19 +116,12 @@ def _check_names(file: Path, names: list[str], wanted: list[str], card: Card) ->
         raise InvalidInput(f"The file {file.name!r} has no column to ask about.")
 
 
-def _batches(table: Any, names: list[str], file: Path) -> Iterator[Any]:
-    def refuse() -> None:
-        raise InvalidInput(f"A row of {file.name!r} has more or fewer fields than its heading.")
-
-    yield from table.batches(names, refuse)
-
-
 def _read(
     batch: Any, columns: list[Column], before: int
 ) -> tuple[list[dict[str, Any] | None], list[str]]:
     """The records of a batch, None for those that cannot be read, and why."""
     offset = batch.num_columns - len(columns)
-    found: dict[str, list[Any]] = {}
+    values_of: dict[str, list[Any]] = {}
     whole = np.ones(batch.num_rows, dtype=bool)
     why: dict[int, str] = {}
     for place, column in enumerate(columns):
@@ -135,12 +131,13 @@ def _read(
                 why[int(row)] = f"row {before + row + 1}, {column.name}: {reason}"
             whole &= ~mask
         write = _writer(column)
-        found[column.name] = [
-            write(value) if known else None for value, known in zip(values, whole, strict=True)
+        values_of[column.name] = [
+            write(value) if readable else None
+            for value, readable in zip(values, whole, strict=True)
         ]
     rows = [
-        {name: values[row] for name, values in found.items()} if known else None
-        for row, known in enumerate(whole)
+        {name: values[row] for name, values in values_of.items()} if readable else None
+        for row, readable in enumerate(whole)
     ]
     return rows, [why[row] for row in sorted(why)]
 
@@ -151,9 +148,7 @@ def _writer(column: Column) -> Callable[[Any], Any]:
         categories = column.categories or ()
         return lambda code: categories[int(code)]
     if column.type == "date":
-        return lambda day: datetime.date.fromordinal(
-            int(day) - FIRST_DAY + datetime.date.min.toordinal()
-        ).isoformat()
+        return date_text
     if column.type == "text":
         return str
     return int if column.type == "integer" else float
@@ -164,11 +159,8 @@ def _from_lines(file: Path) -> Any:
     import pyarrow
 
     try:
-        rows = [
-            json.loads(line)
-            for line in file.read_text(encoding="utf-8").split("\n")
-            if line.strip()
-        ]
+        lines = file.read_text(encoding="utf-8").split("\n")
+        rows = [json.loads(line) for line in lines if line.strip()]
     except (ValueError, UnicodeDecodeError):
         rows = [None]
     if not all(isinstance(row, dict) for row in rows):

@@ -1,42 +1,156 @@
-"""From Arrow arrays to checked values: every decision looks at one value alone.
+"""Canonical columns: what a record is, on every engine.
+
+A batch as a source stores it becomes canonical columns here, and nowhere else: float64 without NaN
+and without -0.0 for numbers and integers, codes in the card's order for categories, days since
+1970-01-01 for dates, texts. Each record is kept, mended or left out by looking at that record and
+the card alone. Every engine counts canonical columns: in memory, in a folder of files, or in the
+workers of a cluster, which run this code. So no dialect, statistic, zone or collation decides what
+a record is.
 
 Whether an array can be read is decided by its type, before any value is looked at; what cannot be
 understood of a value makes that value missing. So neither a refusal nor the treatment of one record
-depends on the others. What each type means is said in :mod:`whitecrow.data._values`.
+depends on the others. What each type means is said in :mod:`whitecrow.data.values`.
+
+Whose a record is, and which of a person's records count, is part of what a release promises. If two
+readings of one source kept different records of a person, or took two people for one, the account
+would charge once for what was learnt twice.
+
+* **Identity is exact.** Two records are one person's when their ids are the same text or the same
+  whole number. An id is never a double, and never filled, clipped or rounded.
+* **Selection is by value.** Of a person with more records than the card allows, those are kept that
+  pass the card in all columns, and that come first when the checked values are compared, column by
+  column in the card's order: a function of the set of that person's records, whatever is asked.
+  Text columns are compared last: most questions cannot ask about them, so records that differ there
+  only are alike to those.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Card, Column
-from whitecrow.data._selection import check_id_type
-from whitecrow.data._values import (
-    FIRST_DAY,
-    LAST_DAY,
-    days,
-    decoded,
-    decoded_type,
-    kinds,
-    numbers,
-    texts,
-)
+from whitecrow.data.values import days, decoded, decoded_type, kinds, numbers, texts
 from whitecrow.errors import InvalidInput
 
-__all__ = [
-    "FIRST_DAY",
-    "LAST_DAY",
-    "as_read",
-    "check_schema",
-    "convert",
-    "decoded",
-    "decoded_type",
-    "dtype",
-    "recovered",
-]
+# Without a way back: a long id of nothing but zeros takes no longer than another.
+_WHOLE = re.compile(r"\s*+([+-]?+)([0-9]++)(?:\.0*+)?+\s*+", re.ASCII)
+
+
+def compared(card: Card) -> tuple[str, ...]:
+    """Return the columns by which a person's records are put in order, the first one first."""
+    others = [column for column in card.columns if column.name != card.user_column]
+    return tuple(column.name for column in sorted(others, key=lambda column: column.type == "text"))
+
+
+def check_id_type(column: Column, arrow: Any) -> None:
+    """Refuse a column whose type cannot hold exact ids; no value is looked at."""
+    from pyarrow import types
+
+    whole = types.is_integer(arrow) or (types.is_decimal(arrow) and arrow.scale == 0)
+    texts = types.is_string(arrow) or types.is_large_string(arrow) or types.is_null(arrow)
+    if whole or texts:
+        return
+    hint = (
+        "Floats cannot tell large ids apart; in pandas use the type 'Int64', which has room for "
+        "missing values."
+        if types.is_floating(arrow)
+        else "Store it as one of these."
+    )
+    raise InvalidInput(
+        f"The user column {column.name!r} holds {arrow} in the data. An id must be text or a whole "
+        f"number. {hint}"
+    )
+
+
+def exact_ids(array: Any, column: Column) -> Any:
+    """Return the ids of an Arrow array as text, null where a record names nobody."""
+    import pyarrow
+    from pyarrow import types
+
+    if column.type == "integer" and types.is_string(array.type):
+        array = pyarrow.array([_whole(text) for text in array.to_pylist()], pyarrow.string())
+    return texts(array).cast(pyarrow.large_string())
+
+
+def _whole(text: str | None) -> str | None:
+    """Write a whole number in one way: 7 for 007 and 7.00; None for anything else."""
+    match = None if text is None else _WHOLE.fullmatch(text)
+    if match is None:
+        return None
+    sign, digits = match[1], match[2].lstrip("0") or "0"
+    return digits if sign != "-" or digits == "0" else f"-{digits}"
+
+
+def selected(
+    card: Card, ids: Any, columns: Mapping[str, npt.NDArray[Any]]
+) -> npt.NDArray[np.bool_]:
+    """Return which checked records count: of each person at most as many as the card allows.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> card = Card("visits", (Column("who", "text"), Column("cost")), "user", "who")
+    >>> who = pyarrow.array(["ann", "bob", "ann"])
+    >>> selected(card, who, {"cost": np.array([3.0, 2.0, 1.0])})
+    array([False,  True,  True])
+    """
+    codes = _codes(ids)
+    room = np.full(len(codes), card.contribution)
+    return _first_of_each(codes, [columns[name] for name in compared(card)], room)
+
+
+def also_selected(
+    card: Card, kept: Any, ids: Any, columns: Mapping[str, npt.NDArray[Any]]
+) -> npt.NDArray[np.bool_]:
+    """Return which records that pass by some columns only may count.
+
+    A person's records that pass the card and were selected (whose they are: ``kept``) come first;
+    others fill what room is left to that person, by their values as they were read.
+    """
+    import pyarrow
+
+    both = _codes(pyarrow.concat_arrays([kept, ids]))
+    taken = np.bincount(both[: len(kept)], minlength=int(both.max(initial=-1)) + 1)
+    codes = both[len(kept) :]
+    keys = [columns[name] for name in compared(card)]
+    return _first_of_each(codes, keys, card.contribution - taken[codes])
+
+
+def _codes(ids: Any) -> npt.NDArray[np.int64]:
+    return np.asarray(ids.dictionary_encode().indices.to_numpy(zero_copy_only=False))
+
+
+def _order(key: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return numbers that sort as values do: texts by code points, what is missing last."""
+    if key.dtype != object:
+        return key
+    texts = key.tolist()
+    places = {text: place for place, text in enumerate(sorted(set(texts) - {None}))}
+    return np.array([places.get(text, len(places)) for text in texts], dtype=np.int64)
+
+
+def _first_of_each(
+    codes: npt.NDArray[np.int64], keys: list[npt.NDArray[Any]], room: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return which rows are among the first of their person, for as many as there is room."""
+    keep = np.ones(len(codes), dtype=bool)
+    rows = np.flatnonzero(np.bincount(codes)[codes] > room) if len(codes) else codes
+    if not len(rows):
+        return keep
+    # lexsort compares by its last key first.
+    order = rows[np.lexsort([_order(key[rows]) for key in reversed([codes, *keys])])]
+    people = codes[order]
+    first = np.flatnonzero(np.r_[True, people[1:] != people[:-1]])
+    rank = np.arange(len(people)) - np.repeat(first, np.diff(np.r_[first, len(people)]))
+    keep[order] = rank < room[order]
+    return keep
+
 
 _MISSING, _OUTSIDE, _CATEGORY = (
     "missing or of the wrong type",
@@ -50,14 +164,14 @@ def check_schema(card: Card, schema: Any) -> None:
     from pyarrow import types
 
     for column in card.columns:
-        found = schema.get_all_field_indices(column.name)
-        if not found:
+        places = schema.get_all_field_indices(column.name)
+        if not places:
             raise InvalidInput(
                 f"The card lists the column {column.name!r}, which the data do not have."
             )
-        if len(found) > 1:
+        if len(places) > 1:
             raise InvalidInput(f"The data have more than one column {column.name!r}.")
-        arrow = decoded_type(schema.field(found[0]).type)
+        arrow = decoded_type(schema.field(places[0]).type)
         readable = types.is_null(arrow) or types.is_string(arrow)
         # Floats too: pandas makes them of whole numbers of days where one is missing.
         readable = readable or types.is_integer(arrow) or types.is_floating(arrow)
@@ -203,9 +317,9 @@ def _convert_category(
     from pyarrow import compute
 
     listed = pyarrow.array(column.categories, pyarrow.string())
-    written = _written(array, column)
-    places = compute.index_in(written, value_set=listed)
-    unread = places if column.outside == "missing" else written
+    as_text = _written(array, column)
+    places = compute.index_in(as_text, value_set=listed)
+    unread = places if column.outside == "missing" else as_text
     missing = unread.is_null().to_numpy(zero_copy_only=False)
     codes = places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     if column.missing == "fill":
@@ -217,3 +331,102 @@ def _convert_category(
         codes = np.where(missing, int(column.absent), codes)
         missing = np.zeros(len(codes), dtype=bool)
     return codes, {_MISSING: missing, _CATEGORY: (codes < 0) & ~missing}
+
+
+Matrix = npt.NDArray[np.float64]
+
+
+class Decoded:
+    """One batch of records, decoded and checked.
+
+    Parameters
+    ----------
+    batch : Arrow record batch
+        The card's columns as stored, in the card's order.
+    card : Card
+        The public facts.
+
+    Attributes
+    ----------
+    columns : dict of str to array
+        The canonical values of each column; of no meaning where the record is left out.
+    keep : bool array
+        Which records pass the card.
+    whole : bool
+        Whether all of them do.
+    passes : dict of str to bool array
+        Which records pass by each column alone.
+    wrong, mended : list of (str, bool array)
+        By reason, which records are to be left out, and which values were filled or moved.
+    ids : Arrow array of text or None
+        Whose each record is, where the unit of privacy is a person.
+    """
+
+    def __init__(self, batch: Any, card: Card) -> None:
+        self.card = card
+        self.size: int = batch.num_rows
+        self.keep = np.ones(self.size, dtype=bool)
+        self.columns: dict[str, npt.NDArray[Any]] = {}
+        self.passes: dict[str, npt.NDArray[np.bool_]] = {}
+        self.wrong: list[tuple[str, npt.NDArray[np.bool_]]] = []
+        self.mended: list[tuple[str, npt.NDArray[np.bool_]]] = []
+        self.ids: Any = None
+        self._arrays = [decoded(batch.column(place)) for place in range(len(card.columns))]
+        for column, array in zip(card.columns, self._arrays, strict=True):
+            notes: dict[str, npt.NDArray[Any]] = {}
+            values, bad = convert(array, column, notes)
+            self.mended += [(f"{column.name}: {reason}", mask) for reason, mask in notes.items()]
+            if column.name == card.user_column:
+                self.ids = exact_ids(array, column)
+                bad["names nobody"] = self.ids.is_null().to_numpy(zero_copy_only=False)
+            self.wrong += [(f"{column.name}: {reason}", mask) for reason, mask in bad.items()]
+            self.passes[column.name] = ~np.logical_or.reduce(list(bad.values()))
+            self.keep &= self.passes[column.name]
+            self.columns[column.name] = values
+        self.whole = bool(self.keep.all())
+
+    def wrong_first(self) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+        """Yield the records that are left out, each by its first reason."""
+        still = np.ones(self.size, dtype=bool)
+        for reason, mask in self.wrong:
+            yield reason, mask & still
+            still &= ~mask
+
+    def kept(self, name: str) -> npt.NDArray[Any]:
+        """Return a column of the records that pass the card."""
+        values = self.columns[name]
+        return values if self.whole else values[self.keep]
+
+    def left(self, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return what can be read of a column of records that are left out."""
+        place = self.card.names.index(name)
+        return as_read(self._arrays[place].take(rows), self.card.columns[place])
+
+    def matrix(self, columns: Sequence[str], checked: Sequence[str]) -> Matrix:
+        passing = [self.passes[name] for name in checked]
+        rows = slice(None) if self.whole or not passing else np.logical_and.reduce(passing)
+        values = np.empty((self.size, len(columns)))[rows]
+        for place, name in enumerate(columns):
+            values[:, place] = self.columns[name][rows]
+        return values
+
+    def every_matrix(self, columns: Sequence[str]) -> Matrix:
+        rows = np.flatnonzero(~self.keep)
+        values = np.empty((self.size, len(columns)))
+        for place, name in enumerate(columns):
+            values[: self.size - len(rows), place] = self.kept(name)
+            values[self.size - len(rows) :, place] = self.left(name, rows)
+        return values
+
+    def every_text(self, name: str) -> Counter[str | None]:
+        column, rows = self.card.column(name), np.flatnonzero(~self.keep)
+        counts: Counter[str | None] = Counter(_texts(self.kept(name), column))
+        counts.update(self.left(name, rows).tolist())
+        return counts
+
+
+def _texts(values: npt.NDArray[Any], column: Column) -> list[str]:
+    """Return canonical values of a category or text column as texts."""
+    if column.categories is None:
+        return list(values.tolist())
+    return [column.categories[int(code)] for code in values.tolist()]

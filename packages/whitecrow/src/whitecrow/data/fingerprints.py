@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data._opened import files_of
+from whitecrow.data.opened import files_of
 
 FileStates = dict[str, list[int]]
 """By path: size, inode, time of change of the contents and of the inode."""
@@ -45,11 +45,11 @@ _NULL = np.uint64(0xA4093822299F31D0)
 
 def file_states(path: Path) -> FileStates:
     """Return what changes when a file, or the files of a folder, are written."""
-    found = {}
+    states = {}
     for file in files_of(path):
         stat = file.stat()
-        found[str(file)] = [stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns]
-    return found
+        states[str(file)] = [stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns]
+    return states
 
 
 def file_mark(states: FileStates, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -73,12 +73,12 @@ def file_mark(states: FileStates, known: Mapping[str, Any]) -> tuple[str, dict[s
 
 def file_chunks(states: FileStates, folder: Path) -> dict[str, str]:
     """Return the digest of each file of a folder, by its place there."""
-    found = {}
+    chunks = {}
     for file in states:
         with Path(file).open("rb") as content:
             digest = hashlib.file_digest(content, "blake2b").hexdigest()[:64]
-        found[f"file:{Path(file).relative_to(folder)}"] = digest
-    return found
+        chunks[f"file:{Path(file).relative_to(folder)}"] = digest
+    return chunks
 
 
 class RowMark:
@@ -138,13 +138,13 @@ class RowMark:
         last = ends[-1] if ends else 0
         ends = [end for end in ends if end < len(rows)]
         ends += [*range(last + _CHUNK, len(rows), _CHUNK), *([len(rows)] if len(rows) else [])]
-        found, first = {}, 0
+        digests, first = {}, 0
         for end in ends:
             digest = self._named(32)
             digest.update(np.ascontiguousarray(rows[first:end]).tobytes())
-            found[f"rows:{end}"] = digest.hexdigest()
+            digests[f"rows:{end}"] = digest.hexdigest()
             first = end
-        return found
+        return digests
 
     def _named(self, size: int) -> Any:
         # A name that holds what stands between names is told from two names by another hash.
@@ -167,16 +167,16 @@ def added_marks(marks: Iterable[str]) -> str:
 
 def _hashed(columns: list[Words], seed: int) -> Words:
     """Hash each row; the finalizer is that of splitmix64."""
-    found = np.full(len(columns[0]), seed, dtype=np.uint64)
-    spare = np.empty_like(found)
+    hashes = np.full(len(columns[0]), seed, dtype=np.uint64)
+    spare = np.empty_like(hashes)
     for words in columns:
-        found ^= words
+        hashes ^= words
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-            np.right_shift(found, np.uint64(shift), out=spare)
-            found ^= spare
-            found *= np.uint64(factor)
-        found += np.uint64(seed)
-    return found
+            np.right_shift(hashes, np.uint64(shift), out=spare)
+            hashes ^= spare
+            hashes *= np.uint64(factor)
+        hashes += np.uint64(seed)
+    return hashes
 
 
 def _words(column: Any) -> Words:
@@ -249,10 +249,12 @@ def _is_list(kind: Any) -> bool:
 
 def _list_words(column: Any) -> Words:
     """Hash the values of each list in their order."""
+    import pyarrow as pa
     from pyarrow import compute, types
 
     if types.is_map(column.type):
-        column = column.cast(_list_of_pairs(column.type))
+        pair = [("key", column.type.key_type), ("value", column.type.item_type)]
+        column = column.cast(pa.list_(pa.struct(pair)))
     lengths = np.asarray(compute.fill_null(compute.list_value_length(column), 0)).astype(np.int64)
     values = _words(compute.list_flatten(column))
     ends = np.cumsum(lengths)
@@ -260,12 +262,6 @@ def _list_words(column: Any) -> Words:
     mixed = _hashed([values, place.astype(np.uint64)], _LANES[1])
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
     return _hashed([lengths.astype(np.uint64), sums[ends] - sums[ends - lengths]], _LANES[0])
-
-
-def _list_of_pairs(kind: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
 
 
 def _with_nulls(values: npt.NDArray[Any], column: Any) -> Words:
@@ -295,8 +291,8 @@ def _text_words(column: Any) -> Words:
         for value in coded.dictionary.to_pylist()
     ]
     by_code: Words = np.array(hashes, dtype=np.uint64)
-    found: Words = by_code[np.asarray(coded.indices)]
-    return found
+    words: Words = by_code[np.asarray(coded.indices)]
+    return words
 
 
 def _named_bytes(value: bytes | None, octets: bool) -> bytes:

@@ -1,7 +1,7 @@
 """Reading records from files, frames, Arrow tables and databases, checked against the card.
 
 Each record is kept, mended or left out by looking at that record alone, and of a person with too
-many records those are kept that :mod:`whitecrow.data._selection` says, whatever the order of rows.
+many records those are kept that :mod:`whitecrow.data.columns` says, whatever the order of rows.
 How many were left out is a fact, for the custodian only; an error an analyst might see speaks of
 names and types, never values.
 """
@@ -9,6 +9,8 @@ names and types, never values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,11 @@ import numpy.typing as npt
 
 from whitecrow.card import Card, Column, CsvFormat, TableChoice
 from whitecrow.data._csvfile import guessed_schema
-from whitecrow.data._dataset import Dataset, Rejections
-from whitecrow.data._decoding import Decoded
-from whitecrow.data._selection import also_selected, selected
-from whitecrow.data.columns import check_schema, decoded_type, dtype
-from whitecrow.data.sources import Opened, csv_format, data_file, open_source
+from whitecrow.data.columns import Decoded, also_selected, check_schema, dtype, selected
+from whitecrow.data.dataset import Dataset, Rejections
+from whitecrow.data.opened import Opened
+from whitecrow.data.sources import csv_format, data_file, open_source
+from whitecrow.data.values import decoded_type
 from whitecrow.errors import InvalidInput
 
 Progress = Callable[[int, int, str], None]
@@ -59,9 +61,9 @@ def read(
     >>> read(pyarrow.table({"age": [30.0, None, 500.0]}), card).size
     1
     """
-    known = Card.load(card) if isinstance(card, str | Path) else card
-    opened, known = open_checked(source, known, watch)
-    return _loaded(opened, known, progress)
+    given = Card.load(card) if isinstance(card, str | Path) else card
+    opened, given = open_checked(source, given, watch)
+    return _loaded(opened, given, progress)
 
 
 def open_checked(
@@ -69,9 +71,9 @@ def open_checked(
 ) -> tuple[Opened, Card]:
     """Open a source and see that it can be read as its card says; see :func:`read`."""
     opened = open_source(source, card)
-    known = card or replace(bare_card(opened.schema, opened.name), csv=csv_format(source))
-    check_schema(known, opened.schema)
-    return opened if watch is None else _watched(opened, watch), known
+    checked = card or replace(bare_card(opened.schema, opened.name), csv=csv_format(source))
+    check_schema(checked, opened.schema)
+    return opened if watch is None else _watched(opened, watch), checked
 
 
 def _watched(opened: Opened, watch: Callable[[Any], None]) -> Opened:
@@ -130,10 +132,10 @@ def schema_card(source: object, how: Card | None = None) -> Card:
     How it is written is what the card ``how`` says, of which no more is looked at, or its header.
     """
     opened = open_source(source, how)
-    found = bare_card(opened.schema, opened.name)
+    card = bare_card(opened.schema, opened.name)
     if how is None:
-        return replace(found, csv=csv_format(source))
-    return replace(found, csv=how.csv, table=how.table)
+        return replace(card, csv=csv_format(source))
+    return replace(card, csv=how.csv, table=how.table)
 
 
 def drafted_card(
@@ -151,8 +153,8 @@ def drafted_card(
     file = data_file(source)
     guessed = file is not None and file.suffix.lower() in (".csv", ".tsv")
     schema = guessed_schema(file, how.csv) if guessed and file is not None else opened.schema
-    found = bare_card(schema, opened.name)
-    return replace(found, csv=how.csv, table=how.table), guessed
+    card = bare_card(schema, opened.name)
+    return replace(card, csv=how.csv, table=how.table), guessed
 
 
 def _kind(arrow: Any) -> str:
@@ -249,3 +251,22 @@ class Loader:
 def _add(counted: dict[str, int], reason: str, records: int) -> None:
     if records:
         counted[reason] = counted.get(reason, 0) + records
+
+
+# Whom to tell how far a long computation is, for code that is far from who asked
+
+_LISTENER: ContextVar[Progress | None] = ContextVar("whitecrow progress", default=None)
+
+
+@contextmanager
+def reporting(progress: Progress | None) -> Iterator[None]:
+    """Let everything that is called from here report to ``progress``."""
+    token = _LISTENER.set(progress)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def listener() -> Progress | None:
+    return _LISTENER.get()

@@ -20,16 +20,13 @@ from whitecrow.data._database import (
     described,
     read_only_engine,
     reading_connection,
+    select_only,
     selected_rows,
 )
-from whitecrow.data._opened import BATCH, Opened, lake_kind
-from whitecrow.data._statement import select_only
 from whitecrow.data._tables import open_delta, open_duckdb, open_iceberg
-from whitecrow.data._values import numbers, plain_text, text_array
-from whitecrow.data.parquet import open_folder, open_parquet
+from whitecrow.data.opened import BATCH, Opened, lake_kind, open_folder, open_parquet
+from whitecrow.data.values import numbers, plain_text, text_array
 from whitecrow.errors import InvalidInput
-
-__all__ = ["Opened", "SourceType", "SqlQuery", "data_file", "open_source"]
 
 
 @dataclass(frozen=True)
@@ -93,11 +90,11 @@ def open_source(source: object, card: Card | None = None) -> Opened:
 
 def _open_address(address: str) -> Opened:
     scheme = address.partition("://")[0]
-    known = plugins.offered(plugins.SOURCES)
-    if scheme not in known:
+    schemes = plugins.offered(plugins.SOURCES)
+    if scheme not in schemes:
         raise InvalidInput(
             f"No source opens {scheme}://. A database is written URL::SELECT ...; installed "
-            f"packages open {', '.join(sorted(known)) or 'nothing else'}."
+            f"packages open {', '.join(sorted(schemes)) or 'nothing else'}."
         )
     return plugins.load(plugins.SOURCES, scheme, SourceType).open(address)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 
-from whitecrow.card import Card, Column
+from whitecrow.card import Card, Column, date_text
 from whitecrow.data.reading import drafted_card
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
@@ -73,13 +72,13 @@ def written(card: Card, *, draft: str = "", note: str = "") -> str:
     upper = 120
     <BLANKLINE>
     """
-    said = card.to_json()
+    facts = card.to_json()
     lines = [f"# {line}" for line in note.splitlines()]
     if draft:
         lines.append(f"draft = {_value(draft)}")
     lines += [
         f"{key} = {_value(value)}"
-        for key, value in said.items()
+        for key, value in facts.items()
         if key not in ("columns", "sources")
     ]
     if card.sources:
@@ -96,13 +95,13 @@ def _key(name: str) -> str:
 
 
 def _said(column: Column) -> dict[str, object]:
-    said = column.to_json()
+    facts = column.to_json()
     if column.type == "date":
-        for key in {"lower", "upper", "fill"} & set(said):
-            days = said[key]
+        for key in {"lower", "upper", "fill"} & set(facts):
+            days = facts[key]
             assert isinstance(days, int)
-            said[key] = (datetime.date(1970, 1, 1) + datetime.timedelta(days=days)).isoformat()
-    return said
+            facts[key] = date_text(days)
+    return facts
 
 
 def _value(value: object) -> str:

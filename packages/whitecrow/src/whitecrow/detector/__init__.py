@@ -1,7 +1,6 @@
 """Learned detectors: public objects that score records; they import neither numba nor a curator."""
 
 from whitecrow.detector.detector import Detector
-from whitecrow.detector.model import Model
-from whitecrow.detector.threshold import Threshold
+from whitecrow.detector.model import Model, Threshold
 
 __all__ = ["Detector", "Model", "Threshold"]

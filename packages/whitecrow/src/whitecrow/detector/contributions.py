@@ -1,21 +1,29 @@
-"""What each column adds to a score."""
+"""What each column adds to a score, and the top outliers with the columns that made them so."""
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from whitecrow.detector.model import Grid, Model
+from whitecrow.detector.records import like
 from whitecrow.detector.scoring import BLOCK, Encoder, coordinates_of, raw_scores, scale
 
+if TYPE_CHECKING:
+    from whitecrow.detector.detector import Detector
+
 _RIDGE = 1.0
-_REASONS = 3
+_MOST_REASONS = 3
 _DROWNED = 10.0
 _ORDINARY = 0.8  # how far from its mean a normal value is on average, in deviations
+
+_TABLE = [("row", "int64"), ("score", "float64"), ("outlier", "bool"), ("why", "string")]
 
 Matrix = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float64]
@@ -41,18 +49,20 @@ def contributions(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> M
         for far, tail in zip(distances(model), model.tails, strict=True)
     ]
     scores = np.abs(raw_scores(model, columns, rows) / scale(model))
-    found = np.empty((len(rows), width))
+    added = np.empty((len(rows), width))
     for first in range(0, len(rows), BLOCK):
         part = rows[first : first + BLOCK]
         coordinates = coordinates_of(columns, part)
-        said = [surprises[tables.cells(table, coordinates)] for table in range(len(tables))]
-        away = np.stack(said, axis=1) @ weights if said else np.zeros(part.shape)
+        away = np.zeros(part.shape)
+        if len(tables):
+            told = [surprises[tables.cells(table, coordinates)] for table in range(len(tables))]
+            away = np.stack(told, axis=1) @ weights
         for place, (grid, own) in enumerate(zip(model.grids, alone, strict=True)):
             away[:, place] += own[grid.codes(part[:, place])]
         whole = np.abs(away).sum(axis=1, keepdims=True)
         share = np.divide(away, whole, out=np.zeros_like(away), where=whole > 0)
-        found[first : first + BLOCK] = share * scores[first : first + BLOCK, None]
-    return found
+        added[first : first + BLOCK] = share * scores[first : first + BLOCK, None]
+    return added
 
 
 def doubt_of(model: Model) -> float:
@@ -78,17 +88,16 @@ def distances(model: Model) -> list[Floats]:
         if middle is not None
     ]
     common = np.mean(moments, axis=0) if moments else np.zeros(2)
-    known = iter(moments)
-    found = []
+    own, result = iter(moments), []
     for grid, middle, tail in zip(model.grids, placed, model.tails, strict=True):
         if middle is None:
-            found.append(tail)
+            result.append(tail)
             continue
-        mean, square = (1.0 - blend) * next(known) + blend * common
+        mean, square = (1.0 - blend) * next(own) + blend * common
         away = np.abs(middle - mean) / math.sqrt(max(square - mean * mean, 0.0) + doubt)
         # An ordinary value adds nothing; a missing one has its tail.
-        found.append(np.concatenate([tail[: grid.apart], away - _ORDINARY]))
-    return found
+        result.append(np.concatenate([tail[: grid.apart], away - _ORDINARY]))
+    return result
 
 
 def _placed(grid: Grid) -> Floats | None:
@@ -114,15 +123,128 @@ def why_column(
 
     texts: list[str | None] = [None] * batch.num_rows
     for row, parts in zip(rows.tolist(), added, strict=True):
-        best = [place for place in np.argsort(-parts, kind="stable")[:_REASONS] if parts[place] > 0]
         texts[row] = "; ".join(
-            f"{names[place]} {_shown(batch.column(int(place))[row].as_py())} (+{parts[place]:.2f})"
-            for place in best
+            f"{names[place]} {_shown(batch.column(place)[row].as_py())} (+{parts[place]:.2f})"
+            for place in top_reasons(parts)
         )
     return pyarrow.array(texts, pyarrow.string())
+
+
+def top_reasons(added: Floats) -> list[int]:
+    """Return the places of up to three columns that add most to a score, the most first."""
+    most = np.argsort(-added, kind="stable")[:_MOST_REASONS]
+    return [int(place) for place in most if added[place] > 0]
 
 
 def _shown(value: object) -> str:
     if value is None or value != value:
         return "missing"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """One record.
+
+    Parameters
+    ----------
+    row : int
+        Its number among the records; the first is 1.
+    score : float
+    outlier : bool
+        Whether the score is above the threshold; False where there is none.
+    reasons : tuple of (str, float)
+        The columns that add most, and how much.
+    """
+
+    row: int
+    score: float
+    outlier: bool
+    reasons: tuple[tuple[str, float], ...]
+
+    @property
+    def why(self) -> str:
+        """The reasons in words."""
+        return ", ".join(f"{name} +{added:.2f}" for name, added in self.reasons)
+
+
+@dataclass(frozen=True)
+class TopOutliers:
+    """The top outliers of some records; notebooks show it as a table.
+
+    Parameters
+    ----------
+    records, unscored : int
+        How many there were, and how many of them have a missing value that the card does not fill.
+    limit : float or None
+        The first threshold that was bought with the detector.
+    outliers : int
+        How many scores are above it.
+    rows : tuple of Outlier
+        The highest score first.
+    table : frame
+        The same: ``row``, ``score``, ``outlier``, ``why``; of the kind of frame that the records
+        were (pandas' with their index), else of Arrow.
+    """
+
+    records: int
+    unscored: int
+    limit: float | None
+    outliers: int
+    rows: tuple[Outlier, ...]
+    table: Any = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        lines = [self._heading()]
+        lines += [f"row {row.row:>8}  score {row.score:8.3f}  {row.why}" for row in self.rows]
+        return "\n".join(lines)
+
+    def _heading(self) -> str:
+        heading = f"{self.records:,} records scored"
+        if self.limit is not None:
+            heading += f", {self.outliers:,} above the threshold {self.limit:.2f}"
+        if self.unscored:
+            heading += f", {self.unscored:,} without a score"
+        return f"{heading}."
+
+    def _repr_html_(self) -> str:
+        most = max((row.score for row in self.rows), default=1.0) or 1.0
+        rows = "".join(
+            f"<tr><td>{row.row}</td><td>{row.score:.2f}</td>"
+            f'<td><meter min="0" max="1" value="{max(0.0, row.score / most):.3f}"></meter></td>'
+            f"<td>{html.escape(row.why)}</td><td>{'yes' if row.outlier else ''}</td></tr>"
+            for row in self.rows
+        )
+        heads = ("record", "score", "", "columns that made it", "outlier")
+        titles = "".join(f"<th>{head}</th>" for head in heads)
+        return (
+            f"<p>{html.escape(self._heading())}</p>"
+            f"<table><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+
+def top_outliers(detector: Detector, data: Any, top: int) -> TopOutliers:
+    """Score records batch by batch and keep those of the highest scores."""
+    import pyarrow
+
+    limit = next((sold.score for sold in detector.thresholds if sold.score is not None), None)
+    records = unscored = outliers = 0
+    kept: list[tuple[float, int, Any]] = []
+    for table in detector.scored(data, reasons=True):
+        scores = table["score"].to_numpy()
+        scored = np.flatnonzero(~np.isnan(scores))
+        unscored += len(scores) - len(scored)
+        outliers += 0 if limit is None else int((scores[scored] > limit).sum())
+        best = scored[np.argsort(-scores[scored], kind="stable")][:top]
+        added = np.stack([table[f"adds {name}"].to_numpy() for name in detector.columns], axis=1)
+        kept += [(float(scores[row]), records + int(row), added[row]) for row in best]
+        records += len(scores)
+        kept = sorted(kept, key=lambda record: (-record[0], record[1]))[:top]
+    rows = []
+    for score, row, added in kept:
+        reasons = tuple((detector.columns[at], float(added[at])) for at in top_reasons(added))
+        rows.append(Outlier(row + 1, score, limit is not None and score > limit, reasons))
+    dicts = [{name: getattr(outlier, name) for name, _ in _TABLE} for outlier in rows]
+    table = pyarrow.Table.from_pylist(dicts, schema=pyarrow.schema(_TABLE))
+    framed = like(data, table, [row for _, row, _ in kept])
+    return TopOutliers(records, unscored, limit, outliers, tuple(rows), framed)

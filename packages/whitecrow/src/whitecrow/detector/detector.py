@@ -5,34 +5,30 @@ from __future__ import annotations
 import base64
 import html
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Card, Column, date_text
 from whitecrow.detector import scoring
-from whitecrow.detector.contributions import contributions, why_column
+from whitecrow.detector.contributions import (
+    TopOutliers,
+    contributions,
+    top_outliers,
+    why_column,
+)
 from whitecrow.detector.file import MARK, fields_of, packed
-from whitecrow.detector.merging import merged
-from whitecrow.detector.model import Model
-from whitecrow.detector.records import Progress, batches, like, one_record
-from whitecrow.detector.remote import register_in_duckdb, sql_of
-from whitecrow.detector.synthetic import as_table, drawn
-from whitecrow.detector.threshold import Threshold
+from whitecrow.detector.model import Model, Threshold
+from whitecrow.detector.records import Progress, as_table, batches, like, one_record
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import DifferentialPrivacy, exact
-
-if TYPE_CHECKING:
-    from whitecrow.detector.model import Grid
-    from whitecrow.detector.top_outliers import Strangest
-
-__all__ = ["Detector", "Threshold"]
-
+from whitecrow.privacy.composition import joint_promise
 
 _MOST_PICTURES = 100
 Vector = npt.NDArray[np.float64]
@@ -111,7 +107,24 @@ class Detector:
         apart, overlap
             As in :meth:`whitecrow.TableProfile.merge`.
         """
-        return Detector(**merged((self, *others), apart, overlap))
+        parts = (self, *others)
+        for other in others:
+            same = other.card.fingerprint() == self.card.fingerprint()
+            if not same or other.columns != self.columns:
+                raise InvalidInput("Only detectors of equal cards and columns can be merged.")
+        models = tuple(model for part in parts for model in part.models)
+        # Noise makes every release another: equal counts are one release that is given twice.
+        if len({packed([model], {}) for model in models}) < len(models):
+            raise InvalidInput(
+                "A detector cannot be merged with itself: two of those given hold the same "
+                "release. Give each of them once."
+            )
+        joint, reason = joint_promise([part.guarantee for part in parts], apart, overlap)
+        note = f"Merged of {len(parts)} detectors; {reason}. A threshold of one is none of all."
+        question = {"kind": "learn", "merged": [dict(part.question) for part in parts]}
+        return Detector(
+            models, self.card, joint, joint.statement(), question=question, notes=(note,)
+        )
 
     def with_thresholds(self, thresholds: tuple[Threshold, ...]) -> Detector:
         """Return the same detector with these thresholds."""
@@ -210,7 +223,7 @@ class Detector:
         keep : sequence of str
             Columns of the data to have before the score.
         why : int
-            For so many of the strangest records of each batch a column ``why`` names up to three
+            For so many of the top records of each batch a column ``why`` names up to three
             columns that made them so.
         """
         import pyarrow
@@ -220,19 +233,19 @@ class Detector:
         for rows, whole, batch in batches(data, self._seen, self.rarest, progress, keep):
             scores = self._scores_of(rows, raw)
             scores[~whole] = np.nan
-            found: dict[str, Any] = {name: batch.column(name) for name in keep}
-            found["score"] = scores
+            table: dict[str, Any] = {name: batch.column(name) for name in keep}
+            table["score"] = scores
             if limit is not None:
-                found["outlier"] = scores > limit
+                table["outlier"] = scores > limit
             if why:
                 best = np.argsort(np.where(whole, -scores, np.inf), kind="stable")[:why]
                 best = best[whole[best]]
-                found["why"] = why_column(self.columns, batch, best, self._added(rows[best]))
+                table["why"] = why_column(self.columns, batch, best, self._added(rows[best]))
             if reasons:
                 added = self._added(rows)
                 added[~whole] = np.nan
-                found |= {f"adds {name}": added[:, j] for j, name in enumerate(self.columns)}
-            yield pyarrow.table(found)
+                table |= {f"adds {name}": added[:, j] for j, name in enumerate(self.columns)}
+            yield pyarrow.table(table)
 
     def _added(self, rows: Vector) -> Vector:
         """How much each column adds to the score of each record."""
@@ -255,10 +268,14 @@ class Detector:
         keep : sequence of str
             Columns to select beside ``score``: what a record is recognised by.
         """
+        from whitecrow.detector.remote import sql_of
+
         return sql_of(self, dialect, table, keep)
 
     def duckdb(self, connection: Any, name: str = "score") -> None:
         """Add a function of :attr:`columns` to a connection of DuckDB; NULL where no score is."""
+        from whitecrow.detector.remote import register_in_duckdb
+
         register_in_duckdb(self, connection, name)
 
     def spark(self, data: Any, *, keep: Sequence[str] | None = None) -> Any:
@@ -273,7 +290,7 @@ class Detector:
         keep : sequence of str, optional
             Columns to have beside ``score``, by default all: the fewer, the faster.
         """
-        from whitecrow.detector.on_spark import spark_scored
+        from whitecrow.detector.remote import spark_scored
 
         return spark_scored(self, data, keep)
 
@@ -283,19 +300,19 @@ class Detector:
         A rate that was not bought, or for which the data were too few, is refused.
         """
         wanted = exact(false_alarms, owner="Detector", parameter="false_alarms")
-        for known in self.thresholds:
-            if known.rate == wanted:
-                if known.score is None:
+        for bought in self.thresholds:
+            if bought.rate == wanted:
+                if bought.score is None:
                     raise InvalidInput(
                         f"The detector has no threshold for {float(wanted):.2%} of false alarms: "
                         f"about {self.records:,} records are too few for it at this price. Ask "
                         "for a larger rate, pay more, or compare scores without a threshold."
                     )
-                return known.score
-        bought = ", ".join(str(known.rate) for known in self.thresholds) or "none"
+                return bought.score
+        rates = ", ".join(str(bought.rate) for bought in self.thresholds) or "none"
         raise InvalidInput(
             f"No threshold for a false-alarm rate of {wanted!s} was bought with this detector "
-            f"({bought}). Name the rate when you learn: false_alarms=[...]."
+            f"({rates}). Name the rate when you learn: false_alarms=[...]."
         )
 
     def predict(self, data: object, *, false_alarms: object = None) -> npt.NDArray[np.bool_]:
@@ -311,21 +328,19 @@ class Detector:
             if not self.thresholds:
                 raise InvalidInput("No threshold was bought with this detector; use scores().")
             false_alarms = self.thresholds[0].rate
-        found: npt.NDArray[np.bool_] = self.threshold(false_alarms) < self.scores(data)
-        return found
+        return np.asarray(self.threshold(false_alarms) < self.scores(data))
 
     def p_values(self, data: object, *, references: int = 100_000) -> Vector:
-        """Return for each record which part of made-up records is at least as strange.
+        """Return for each record which part of synthetic records is at least as strange.
 
-        The made-up ones are :meth:`sample`'s: columns drawn independently of each other. So a
+        The synthetic ones are :meth:`sample`'s: columns drawn independently of each other. So a
         p-value says how strange a record would be if columns had nothing to do with each other;
         for a rate of false alarms on the data themselves buy a threshold.
         """
-        made_up = self.made_up(references, 0)
-        ordered = np.sort(self._scores_of(made_up))
-        found = self.scores(data)
-        above = references - np.searchsorted(ordered, found, side="left")
-        return np.where(np.isnan(found), np.nan, (above + 1) / (references + 1))
+        ordered = np.sort(self._scores_of(self.synthetic(references, 0)))
+        scores = self.scores(data)
+        above = references - np.searchsorted(ordered, scores, side="left")
+        return np.where(np.isnan(scores), np.nan, (above + 1) / (references + 1))
 
     # Reasons
 
@@ -339,14 +354,18 @@ class Detector:
         tables = list(self.scored(data, reasons=True))
         if not tables:
             return like(data, pyarrow.table({name: np.empty(0) for name in self.columns}))
-        found = pyarrow.concat_tables(tables).drop_columns(["score"])
-        return like(data, found.rename_columns(list(self.columns)))
+        added = pyarrow.concat_tables(tables).drop_columns(["score"])
+        return like(data, added.rename_columns(list(self.columns)))
 
-    def strangest(self, data: object, *, top: int = 10) -> Strangest:
-        """Return the strangest of some records, with the columns that made them so."""
-        from whitecrow.detector.top_outliers import strangest
+    def top_outliers(self, data: object, *, top: int = 10) -> TopOutliers:
+        """Return the records of the highest scores, with the columns that made them so."""
+        return top_outliers(self, data, top)
 
-        return strangest(self, data, top)
+    def strangest(self, data: object, *, top: int = 10) -> TopOutliers:
+        """Return :meth:`top_outliers`, under its name of version 0.2."""
+        text = "Detector.strangest goes with the next release: use top_outliers."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return self.top_outliers(data, top=top)
 
     def explain(self, record: Any, *, top: int = 3, picture: str | Path | None = None) -> str:
         """Say in words why a record is strange: its columns that add most, and what is usual.
@@ -359,11 +378,42 @@ class Detector:
             from whitecrow.detector.picture import draw_reasons
 
             draw_reasons(self, record, Path(picture))
-        return explained(self, record, top)
+        score = float(self.scores(record)[0])
+        if np.isnan(score):
+            return "The record has a missing value that the card does not fill, so it has no score."
+        lines = [f"Score {score:.2f}{self._against_threshold(score)}."]
+        for name, amount in self.ranked_reasons(record)[:top]:
+            if amount > 0:
+                common = usual(self, name)
+                lines.append(f"{name} = {record[name]} adds {amount:.2f}; usual is {common}.")
+        if len(lines) == 1:
+            lines.append("No column makes it strange.")
+        return "\n".join(lines)
+
+    def ranked_reasons(self, record: Any) -> list[tuple[str, float]]:
+        """Return each column with what it adds to the score of one record, the most first."""
+        added = self.contributions(record)
+        amounts = [(name, float(added[name][0].as_py())) for name in self.columns]
+        return sorted(amounts, key=lambda reason: -reason[1])
+
+    def _against_threshold(self, score: float) -> str:
+        for bought in self.thresholds:
+            if bought.score is not None:
+                side = "above" if score > bought.score else "not above"
+                rate = f"{float(bought.rate):.2%} false alarms"
+                return f", {side} the threshold {bought.score:.2f} for {rate}"
+        return ""
 
     def report(self) -> str:
         """Say in words what the detector is: guarantee, columns, noise, thresholds."""
-        return reported(self)
+        lines = [
+            f"Detector of {self.card.name}: {len(self.columns)} columns, learned from about "
+            f"{self.records:,} records.",
+            self.statement,
+            *self.details(),
+            *(f"{name}: usual is {words}." for name, words in self.rows()[1:]),
+        ]
+        return "\n".join(lines)
 
     def details(self) -> list[str]:
         """Say how large and how noisy it is, and what thresholds it has: a sentence each."""
@@ -372,10 +422,11 @@ class Detector:
             f"{len(model.tables):,} tables, {len(model.counts):,} noisy counts; the noise of a "
             f"count has a standard deviation of {model.noise:.0f}.",
         ]
-        for one in self.thresholds:
-            where = "too few records" if one.score is None else f"scores above {one.score:.3f}"
-            about = "" if one.rough is None else f"; very roughly, scores above {one.rough:.3f}"
-            lines.append(f"False alarms {one.rate!s}: {where}{about}.")
+        for bought in self.thresholds:
+            score, rough = bought.score, bought.rough
+            where = "too few records" if score is None else f"scores above {score:.3f}"
+            about = "" if rough is None else f"; very roughly, scores above {rough:.3f}"
+            lines.append(f"False alarms {bought.rate!s}: {where}{about}.")
         if left_out := self.card.left_out_words(self.columns):
             lines.append(left_out)
         return [*lines, *self.notes]
@@ -393,7 +444,12 @@ class Detector:
         return [column_svg(self, name) for name in drawn]
 
     def _repr_html_(self) -> str:
-        return as_html(self)
+        head, *rows = ([html.escape(cell) for cell in row] for row in self.rows())
+        lines = [self.statement, *self.details()]
+        first = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+        top = "".join(f"<th>{cell}</th>" for cell in head)
+        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+        return f"{first}<table><tr>{top}</tr>{body}</table>"
 
     def plot(
         self,
@@ -403,11 +459,11 @@ class Detector:
         top: int | None = None,
         axes: Any = None,
     ) -> Any:
-        """Draw scores, the strangest records, or a column, with matplotlib; return the Axes.
+        """Draw scores, the top outliers, or a column, with matplotlib; return the Axes.
 
-        ``plot(data)`` is the distribution of the records' scores, with the thresholds (of made-up
-        records if none are given); ``plot(data, top=10)`` the strangest of them, with what each
-        column adds; ``plot(record, column="age")`` where the record lies in a column's released
+        ``plot(data)`` is the distribution of the records' scores, with the thresholds (of synthetic
+        records if none are given); ``plot(data, top=10)`` their top outliers, with what each column
+        adds; ``plot(record, column="age")`` where the record lies in a column's released
         distribution, the usual range shaded. ``plot("FILE.png")`` writes the distributions of all
         columns to a file (its ending is that of a picture) and returns its path.
 
@@ -417,7 +473,7 @@ class Detector:
             Records; one record for ``column``; or the path of a picture.
         column : str, optional
         top : int, optional
-            How many of the strangest.
+            How many outliers.
         axes : matplotlib Axes, optional
             Where to draw; new ones unless given.
         """
@@ -428,28 +484,28 @@ class Detector:
         if column is not None:
             return picture.draw_column(self, column, data, axes)
         if top is not None:
-            return picture.draw_strangest(self, data, top, axes)
+            return picture.draw_top_outliers(self, data, top, axes)
         return picture.draw_scores(self, data, axes)
 
-    # Made-up records
+    # Synthetic records
 
     def sample(self, size: int, *, seed: int = 0) -> Any:
-        """Return made-up records as an Arrow table with a column ``synthetic``, which is true.
+        """Return synthetic records as an Arrow table with a column ``synthetic``, which is true.
 
         Each column is drawn from its released distribution, independently of the others. They are
         good for trying out code, not for studying how columns hang together.
         """
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             raise InvalidInput(f"A sample's size is a whole number of at least 0. Got {size!r}.")
-        return as_table(self.made_up(size, seed), self._seen)
+        return as_table(self.synthetic(size, seed), self._seen)
 
-    def made_up(self, size: int, seed: int) -> Vector:
-        """Return made-up records as the numbers that are scored (codes, days)."""
+    def synthetic(self, size: int, seed: int) -> Vector:
+        """Return synthetic records as the numbers that are scored (codes, days)."""
         source = np.random.default_rng(seed)
         whose = source.choice(len(self.models), size, p=self.weights)
         rows = np.empty((size, len(self.columns)))
         for part, model in enumerate(self.models):
-            rows[whose == part] = drawn(model, int((whose == part).sum()), source)
+            rows[whose == part] = model.drawn(int((whose == part).sum()), source)
         return rows
 
     # Files
@@ -461,7 +517,7 @@ class Detector:
             "guarantee": self.guarantee.to_json(),
             "statement": self.statement,
             "question": dict(self.question),
-            "thresholds": [one.to_json() for one in self.thresholds],
+            "thresholds": [bought.to_json() for bought in self.thresholds],
             "entry": self.entry,
             "notes": list(self.notes),
         }
@@ -506,10 +562,10 @@ class Detector:
                 "`whitecrow learn --out FILE` and Detector.save write; to score records: "
                 "whitecrow score DETECTOR DATA."
             )
-        found = cls.from_bytes(octets)
-        if card is not None and card.fingerprint() != found.card.fingerprint():
+        detector = cls.from_bytes(octets)
+        if card is not None and card.fingerprint() != detector.card.fingerprint():
             raise InvalidInput("The detector was learned with another card than the one given.")
-        return found
+        return detector
 
     def to_json(self) -> dict[str, Any]:
         """Return the detector as a JSON object: some readable facts, and its file in base 64."""
@@ -530,63 +586,27 @@ class Detector:
         return cls.from_bytes(octets)
 
 
-def explained(detector: Detector, record: Mapping[str, Any], top: int) -> str:
-    """Say why a record is strange."""
-    score = float(detector.scores(record)[0])
-    if np.isnan(score):
-        return "The record has a missing value that the card does not fill, so it has no score."
-    added = {
-        name: float(column[0].as_py())
-        for name, column in zip(
-            detector.columns, detector.contributions(record).columns, strict=True
-        )
-    }
-    lines = [f"Score {score:.2f}{_against(detector, score)}."]
-    for name in sorted(added, key=lambda name: -added[name])[:top]:
-        if added[name] <= 0:
-            break
-        lines.append(
-            f"{name} = {record[name]} adds {added[name]:.2f}; usual is {usual(detector, name)}."
-        )
-    if len(lines) == 1:
-        lines.append("No column makes it strange.")
-    return "\n".join(lines)
-
-
-def _against(detector: Detector, score: float) -> str:
-    for one in detector.thresholds:
-        if one.score is not None:
-            side = "above" if score > one.score else "not above"
-            return f", {side} the threshold {one.score:.2f} for {float(one.rate):.2%} false alarms"
-    return ""
-
-
 def usual(detector: Detector, name: str) -> str:
     """Say where the middle 98 % of a column's released distribution lie, or its common values."""
     place = detector.columns.index(name)
     grid, share = detector.model.grids[place], detector.model.shares[place]
     column = detector.card.column(name)
     if not grid.ordered:
-        best = np.argsort(-share, kind="stable")[:3]
-        known = (*(column.categories or ()), "missing")
-        return " or ".join(f"{known[code]} ({share[code]:.0%})" for code in best if share[code] > 0)
-    if grid.apart:
-        rest = share[1:].sum()
-        missing = f"missing ({share[0]:.0%})"
-        if rest <= 0:
-            return missing
-        said = _middle(grid, share[1:] / rest, column)
-        return f"{said}, or {missing}" if share[0] >= 0.005 else said
-    return _middle(grid, share, column)
-
-
-def _middle(grid: Grid, share: npt.NDArray[np.float64], column: Column) -> str:
-    below, borders = np.cumsum(share), grid.borders()
+        common = np.argsort(-share, kind="stable")[:3]
+        values = (*(column.categories or ()), "missing")
+        named = (f"{values[code]} ({share[code]:.0%})" for code in common if share[code] > 0)
+        return " or ".join(named)
+    missing, rest = share[: grid.apart].sum(), share[grid.apart :].sum()
+    absent = f"missing ({missing:.0%})"
+    if rest <= 0:
+        return absent
+    below, borders = np.cumsum(share[grid.apart :] / (rest if grid.apart else 1.0)), grid.borders()
     low = borders[int(np.argmax(below >= 0.01))]
     high = borders[int(np.argmax(below >= 0.99)) + 1]
     if grid.whole:
         low, high = np.ceil(low), np.floor(high)
-    return f"{shown(low, column)} to {shown(high, column)}"
+    middle = f"{shown(low, column)} to {shown(high, column)}"
+    return f"{middle}, or {absent}" if missing >= 0.005 else middle
 
 
 def shown(value: float, column: Column) -> str:
@@ -594,27 +614,3 @@ def shown(value: float, column: Column) -> str:
     if column.type == "date":
         return date_text(float(value))
     return f"{value + 0.0:.4g}"  # a negative zero becomes a plain one
-
-
-def as_html(detector: Detector) -> str:
-    """Show the detector in a notebook: what it promises, and what is usual of each column."""
-    head, *rows = detector.rows()
-    lines = [detector.statement, *detector.details()]
-    first = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows
-    )
-    top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-    return f"{first}<table><tr>{top}</tr>{body}</table>"
-
-
-def reported(detector: Detector) -> str:
-    """Say what the detector is."""
-    lines = [
-        f"Detector of {detector.card.name}: {len(detector.columns)} columns, learned from about "
-        f"{detector.records:,} records.",
-        detector.statement,
-        *detector.details(),
-        *(f"{name}: usual is {words}." for name, words in detector.rows()[1:]),
-    ]
-    return "\n".join(lines)

@@ -29,8 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Card
-from whitecrow.detector.model import CUTS, PARTS, SPAN, Grid, Model, Tables, grid_of
-from whitecrow.detector.threshold import Threshold
+from whitecrow.detector.model import CUTS, PARTS, SPAN, Grid, Model, Tables, Threshold, grid_of
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy import DifferentialPrivacy
 
@@ -46,12 +45,12 @@ _MOST_AXES = 16
 def packed(models: Sequence[Model], about: Mapping[str, Any]) -> bytes:
     """Return the bytes of models with what else is to be known of them."""
     parts = [_part(model) for model in models]
-    header = {**about, "models": [head for head, _ in parts]}
-    written = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    heads = {**about, "models": [head for head, _ in parts]}
+    header = json.dumps(heads, ensure_ascii=False, allow_nan=False).encode()
     # Counts are noisy: looking harder takes twenty times as long and saves one byte in fifty.
     squeezed = zlib.compress(b"".join(planes for _, planes in parts), 6)
     version = VERSION if any(model.near for model in models) else 3
-    body = _HEAD.pack(MARK, version, len(written)) + written + squeezed
+    body = _HEAD.pack(MARK, version, len(header)) + header + squeezed
     return body + hashlib.sha256(body).digest()
 
 
@@ -70,13 +69,9 @@ def _part(model: Model) -> tuple[dict[str, Any], bytes]:
     header = {
         "grids": [
             {
-                "name": grid.name,
-                "ordered": grid.ordered,
-                "whole": grid.whole,
-                "lower": grid.lower,
-                "upper": grid.upper,
-                "cuts": [list(chosen) for chosen in grid.cuts],
-                **({} if grid.absent is None else {"absent": grid.absent}),
+                field: getattr(grid, field)
+                for field in ("name", "ordered", "whole", "lower", "upper", "cuts", "absent")
+                if field != "absent" or grid.absent is not None
             }
             for grid in model.grids
         ],
@@ -92,13 +87,8 @@ _NEWER = {"far": 0.0, "ranks": 1.0, "near": 0.0}
 """Numbers that older files do not have, and what they mean there."""
 _NUMBERS = {
     "records": (1.0, 2.0**100),
-    "noise": (0.0, 2.0**100),
-    "marginal_noise": (0.0, 2.0**100),
-    "peak": (0.0, 64.0),
-    "tail": (0.0, 64.0),
-    "far": (0.0, 64.0),
-    "ranks": (0.0, 64.0),
-    "near": (0.0, 64.0),
+    **dict.fromkeys(("noise", "marginal_noise"), (0.0, 2.0**100)),
+    **dict.fromkeys(("peak", "tail", "far", "ranks", "near"), (0.0, 64.0)),
 }
 """Between which numbers each may lie: far beyond what is ever learned."""
 _ARRAYS = ("shares", "logarithms", "ranks", "start", "axis", "offset", "pace", "counts")
@@ -120,10 +110,10 @@ def unpacked(octets: bytes) -> tuple[tuple[Model, ...], dict[str, Any]]:
 
 def _models(heads: list[dict[str, Any]], squeezed: bytes) -> tuple[Model, ...]:
     lengths = [head["arrays"] for head in heads]
-    for one in lengths:
-        _expect(one.keys() == set(_ARRAYS))
-        _expect(all(type(size) is int and 0 <= size <= _MOST for size in one.values()))
-    sizes = [4 * sum(one.values()) for one in lengths]
+    for arrays in lengths:
+        _expect(arrays.keys() == set(_ARRAYS))
+        _expect(all(type(size) is int and 0 <= size <= _MOST for size in arrays.values()))
+    sizes = [4 * sum(arrays.values()) for arrays in lengths]
     total = sum(sizes)
     _expect(total <= _MOST)
     octets = zlib.decompressobj().decompress(squeezed, total + 1)
@@ -138,19 +128,19 @@ def _expect(sound: object) -> None:
         raise ValueError
 
 
-def _grid(written: dict[str, Any]) -> Grid:
+def _grid(fields: dict[str, Any]) -> Grid:
     """Return a grid, none of whose numbers makes it larger than a column's can be."""
-    lower, upper, absent = written["lower"], written["upper"], written.get("absent")
-    flags = written["ordered"], written["whole"]
+    lower, upper, absent = fields["lower"], fields["upper"], fields.get("absent")
+    flags = fields["ordered"], fields["whole"]
     _expect(all(type(flag) is bool for flag in flags))
     _expect((lower is None) == (upper is None))
     for number in (lower, upper, absent):
         _expect(number is None or (type(number) is float and math.isfinite(number)))
     _expect(lower is None or lower <= upper)
-    grid = Grid(str(written["name"]), *flags, lower, upper, absent=absent)
+    grid = Grid(str(fields["name"]), *flags, lower, upper, absent=absent)
     _expect(grid.ordered or (grid.whole and lower == 0.0 and upper <= _MOST_CELLS))
-    _expect(len(written["cuts"]) <= _MOST_CUTS)
-    for chosen in written["cuts"]:
+    _expect(len(fields["cuts"]) <= _MOST_CUTS)
+    for chosen in fields["cuts"]:
         _expect(len(chosen) <= CUTS)
         _expect(all(type(cell) is int and 0 <= cell < grid.cells for cell in chosen))
         grid = grid.refined(tuple(chosen))
@@ -158,26 +148,22 @@ def _grid(written: dict[str, Any]) -> Grid:
 
 
 def _model(header: dict[str, Any], octets: bytes) -> Model:
-    arrays, place = {}, 0
+    arrays, begin = {}, 0
     for name, size in header["arrays"].items():
-        arrays[name] = _joined(octets[place : place + 4 * size])
-        place += 4 * size
-    grids = tuple(_grid(written) for written in header["grids"])
+        arrays[name] = _joined(octets[begin : begin + 4 * size])
+        begin += 4 * size
+    grids = tuple(_grid(fields) for fields in header["grids"])
     given = {**_NEWER, **header["numbers"]}
     numbers = {name: float(given[name]) for name in _NUMBERS}
     ends = np.cumsum([grid.cells for grid in grids])[:-1]
-    looks = [
-        np.stack([np.cumsum(one), np.cumsum(two)]).astype(np.int32)
-        for one, two in zip(
-            np.split(arrays["logarithms"], ends), np.split(arrays["ranks"], ends), strict=True
-        )
-    ]
-    tables = Tables(*(arrays[name] for name in ("start", "axis", "offset", "pace")))
+    coordinates = (np.split(arrays[name], ends) for name in ("logarithms", "ranks"))
     model = Model(
         grids=grids,
         shares=tuple(part / PARTS for part in np.split(arrays["shares"], ends)),
-        looks=tuple(looks),
-        tables=tables,
+        looks=tuple(
+            np.cumsum(pair, axis=1).astype(np.int32) for pair in zip(*coordinates, strict=True)
+        ),
+        tables=Tables(*(arrays[name] for name in ("start", "axis", "offset", "pace"))),
         counts=arrays["counts"],
         **numbers,
     )
@@ -231,7 +217,7 @@ def fields_of(octets: bytes) -> dict[str, Any]:
     except InvalidInput:
         raise
     except Exception:  # noqa: BLE001 - bytes that somebody made can be wrong in any way
-        raise _not_whole() from None
+        raise InvalidInput("The file of a detector is not whole. Save it again.") from None
 
 
 def _fields(models: tuple[Model, ...], about: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,34 +225,25 @@ def _fields(models: tuple[Model, ...], about: Mapping[str, Any]) -> dict[str, An
     names = models[0].names
     columns = [grid_of(card.column(name)) for name in names]
     for model in models:
-        if [replace(grid, cuts=()) for grid in model.grids] != columns:
-            raise _not_whole()
+        _expect([replace(grid, cuts=()) for grid in model.grids] == columns)
+    promise = about["guarantee"]
     return {
         "models": models,
         "card": card,
-        "guarantee": _guarantee(about["guarantee"]),
+        "guarantee": DifferentialPrivacy(promise["epsilon"], promise["delta"], promise["unit"]),
         "statement": str(about["statement"]),
         "question": dict(about["question"]),
         "thresholds": tuple(
-            Threshold(Fraction(one["rate"]), _finite(one["score"]), _finite(one.get("rough")))
-            for one in about["thresholds"]
+            Threshold(Fraction(sold["rate"]), _finite(sold["score"]), _finite(sold.get("rough")))
+            for sold in about["thresholds"]
         ),
         "entry": str(about["entry"]),
         "notes": tuple(str(note) for note in about["notes"]),
     }
 
 
-def _not_whole() -> InvalidInput:
-    return InvalidInput("The file of a detector is not whole. Save it again.")
-
-
-def _guarantee(data: Mapping[str, Any]) -> DifferentialPrivacy:
-    return DifferentialPrivacy(data["epsilon"], data["delta"], data["unit"])
-
-
 def _finite(value: Any) -> float | None:
     if value is None:
         return None
-    if not math.isfinite(float(value)):
-        raise ValueError
+    _expect(math.isfinite(float(value)))
     return float(value)

@@ -49,10 +49,10 @@ def encode_scored(values, edges, origin, pace, marks, steps, known, first, secon
     cells = np.empty(len(values), dtype=np.int32)
     _find(values, edges, origin, pace, marks, steps, cells)
     for i in range(len(values)):
-        found = known[cells[i]]
-        first[i] = found & 0xFFFF
-        second[i] = found >> 16 & 0xFFFF
-        scores[i] += found >> 32
+        packed = known[cells[i]]
+        first[i] = packed & 0xFFFF
+        second[i] = packed >> 16 & 0xFFFF
+        scores[i] += packed >> 32
 
 
 @compiled(nogil=True)
@@ -87,12 +87,8 @@ def add_scores(coordinates, start, axis, offset, pace, stride, base, worth, scor
         mine = cells[table & 3]
         mine[:] = 0
         for place in range(start[table], start[table + 1]):
-            values, off, speed, step = (
-                coordinates[axis[place]],
-                offset[place],
-                np.uint32(pace[place]),
-                stride[place],
-            )
+            values, off = coordinates[axis[place]], offset[place]
+            speed, step = np.uint32(pace[place]), stride[place]
             for i in range(n):
                 shifted = np.uint32(np.uint16(values[i] + off))
                 mine[i] += np.uint16(step * np.uint16(shifted * speed >> _SHIFT))

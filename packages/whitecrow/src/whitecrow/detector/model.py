@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
@@ -69,12 +70,17 @@ class Tables:
         """Where the cells of each table begin; the last entry is the number of all cells."""
         return np.concatenate([[0], np.cumsum(self.sizes)])
 
+    @property
+    def layout(self) -> tuple[npt.NDArray[np.integer], ...]:
+        """What loops over the tables are given."""
+        return self.start, self.axis, self.offset, self.pace, self.stride, self.base
+
     def members(self, columns: int) -> npt.NDArray[np.bool_]:
         """Return which tables (rows) look at which columns."""
-        found = np.zeros((len(self), columns), dtype=bool)
+        members = np.zeros((len(self), columns), dtype=bool)
         table = np.repeat(np.arange(len(self)), np.diff(self.start))
-        found[table, self.axis % columns] = True
-        return found
+        members[table, self.axis % columns] = True
+        return members
 
     def reaches(self, least: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """Return for each cell of each table how far from the middle its farthest axis lies.
@@ -99,16 +105,16 @@ class Tables:
         low, high = (edges[:-1] - SPAN // 2) / UNIT, (edges[1:] - SPAN // 2) / UNIT
         width = np.maximum(high - low, 1.0 / UNIT)
         across = (low * low + high * high) / (2.0 * width)
-        found = np.where((low < 0.0) & (high > 0.0), across, np.abs(low + high) / 2.0)
-        return np.where(high > low, found, 0.0)
+        average = np.where((low < 0.0) & (high > 0.0), across, np.abs(low + high) / 2.0)
+        return np.where(high > low, average, 0.0)
 
     def cells(self, table: int, coordinates: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Return the cell of each record (coordinates by records), numbered through all tables."""
-        found = np.full(coordinates.shape[1], self.base[table], dtype=np.int64)
+        cells = np.full(coordinates.shape[1], self.base[table], dtype=np.int64)
         for place in range(self.start[table], self.start[table + 1]):
             values = coordinates[self.axis[place]] + self.offset[place]
-            found += self.stride[place] * (values * self.pace[place] >> SHIFT)
-        return found
+            cells += self.stride[place] * (values * self.pace[place] >> SHIFT)
+        return cells
 
 
 # Public grids: which cell of its column a value lies in.
@@ -235,10 +241,9 @@ class Grid:
         borders = Grid(self.name, self.ordered, self.whole, self.lower, self.upper).borders()
         whole = np.concatenate([borders[:1], edges, borders[-1:]])
         added = [_between(float(whole[cell]), float(whole[cell + 1]), CUTS) for cell in chosen]
-        found: Edges = self._distinct(np.concatenate([edges, *added]))
+        edges = self._distinct(np.concatenate([edges, *added]))
         # Between whole numbers an edge may fall on the bound itself, where it parts nothing.
-        inside: Edges = found[(found > whole[0]) & (found < whole[-1])]
-        return inside
+        return np.asarray(edges[(edges > whole[0]) & (edges < whole[-1])])
 
     def _distinct(self, edges: Edges) -> Edges:
         """Move edges between whole numbers, where only those occur, and drop repeated ones."""
@@ -344,7 +349,7 @@ class Model:
         the logarithmic coordinate, keeps far values in their order.
         """
         floor = max(self.marginal_noise, 1.0) / max(self.records, 1.0)
-        found = []
+        tails = []
         for grid, share, look in zip(self.grids, self.shares, self.looks, strict=True):
             if grid.ordered:
                 part, first = share[grid.apart :], grid.apart
@@ -355,13 +360,14 @@ class Model:
                 away = np.concatenate([-softlog(share[:first], floor), away])
             else:
                 away = -softlog(share, floor)
-            found.append(_standard(away, share))
-        return tuple(found)
+            tails.append(_standard(away, share))
+        return tuple(tails)
 
     @cached_property
     def worths(self) -> npt.NDArray[np.int32]:
         """What each cell of each table adds to a score."""
-        weights = np.where(self.by_rank, self.ranks, 1.0)
+        by_rank = self.tables.axis[self.tables.start[:-1]] >= len(self.grids)
+        weights = np.where(by_rank, self.ranks, 1.0)
         return self._worth(self.surprises, np.repeat(weights, self.tables.sizes))
 
     @cached_property
@@ -371,26 +377,19 @@ class Model:
         So the tables of one column cost nothing when records are scored.
         """
         weight = self.tail * len(self.tables) / len(self.grids)
-        found = [self._worth(tail, weight) for tail in self.tails]
+        worths = [self._worth(tail, weight) for tail in self.tails]
         for table in np.flatnonzero(self.singles):
             axis = self.tables.axis[self.tables.start[table]]
             column, row = axis % len(self.grids), axis // len(self.grids)
             coordinates = np.zeros((2 * len(self.grids), self.grids[column].cells), dtype=np.int32)
             coordinates[axis] = self.looks[column][row]
-            found[column] += self.worths[self.tables.cells(int(table), coordinates)]
-        return tuple(found)
+            worths[column] += self.worths[self.tables.cells(int(table), coordinates)]
+        return tuple(worths)
 
     @cached_property
     def singles(self) -> npt.NDArray[np.bool_]:
         """Which tables look at one column."""
-        found: npt.NDArray[np.bool_] = np.diff(self.tables.start) == 1
-        return found
-
-    @property
-    def by_rank(self) -> npt.NDArray[np.bool_]:
-        """Which tables see columns by their ranks."""
-        found: npt.NDArray[np.bool_] = self.tables.axis[self.tables.start[:-1]] >= len(self.grids)
-        return found
+        return np.asarray(np.diff(self.tables.start) == 1)
 
     @cached_property
     def joint(self) -> tuple[Tables, npt.NDArray[np.int32]]:
@@ -408,12 +407,28 @@ class Model:
             self.worths[cells],
         )
 
+    def drawn(self, size: int, source: np.random.Generator) -> Floats:
+        """Draw synthetic records from the released distributions, each column by itself."""
+        rows = np.empty((size, len(self.grids)))
+        for place, (grid, share) in enumerate(zip(self.grids, self.shares, strict=True)):
+            cells = np.searchsorted(np.cumsum(share), source.random(size), side="right")
+            cells = np.minimum(cells, grid.cells - 1) - grid.apart
+            borders = grid.borders()
+            low, high = borders[cells], borders[cells + 1]
+            # Halved, the widest cell is no wider than a number; doubled, the bits are the same.
+            values = (low / 2.0 + (high / 2.0 - low / 2.0) * source.random(size)) * 2.0
+            rows[:, place] = np.ceil(values - 0.5) if grid.whole else values
+            if grid.lower is not None:
+                rows[:, place] = np.clip(rows[:, place], grid.lower, grid.upper)
+            if grid.apart:
+                rows[cells < 0, place] = grid.absent
+        return rows
+
     def _worth(self, deviations: Floats, weight: float | Floats) -> npt.NDArray[np.int32]:
         high = np.maximum(deviations, 0.0)
         worth = deviations + self.peak * (high * high)
-        return np.clip(np.rint(worth * (POINTS * weight)), -_MOST_WORTH, _MOST_WORTH).astype(
-            np.int32
-        )
+        points = np.rint(worth * (POINTS * weight))
+        return np.clip(points, -_MOST_WORTH, _MOST_WORTH).astype(np.int32)
 
 
 def _standard(surprise: Floats, weight: Floats) -> Floats:
@@ -425,3 +440,16 @@ def _standard(surprise: Floats, weight: Floats) -> Floats:
     away = surprise - mean
     spread = math.sqrt(math.fsum(weight * (away * away)) / total)
     return np.clip(away / max(spread, _LEAST_SPREAD), -_REACH, _REACH)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A score above which a wanted part of the data lay."""
+
+    rate: Fraction  # the wanted rate of false alarms
+    score: float | None  # None where the data are too few for the rate
+    rough: float | None = None  # bought from too few: it may flag twice the rate, or nothing
+
+    def to_json(self) -> dict[str, object]:
+        rough = {} if self.rough is None else {"rough": self.rough}
+        return {"rate": str(self.rate), "score": self.score, **rough}

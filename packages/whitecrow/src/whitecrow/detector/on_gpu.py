@@ -45,9 +45,7 @@ def count_codes(device: Device, grids: tuple[Grid, ...], rows: Matrix, counts: C
     cells = [grid.cells for grid in grids]
     ends = np.cumsum([0, *cells])
     if _kernels(device) is None or not len(rows):
-        for place, grid in enumerate(grids):
-            codes = grid.codes(rows[:, place])
-            counts[ends[place] : ends[place + 1]] += np.bincount(codes, minlength=grid.cells)
+        scoring.count_codes(grids, rows, counts)
         return
     # A table of one axis a column, whose bins are the cells themselves.
     looks = [np.arange(size, dtype=np.int32)[None, :] for size in cells]
@@ -70,11 +68,11 @@ def _add(
 ) -> None:
     kernels = _kernels(device)
     assert kernels is not None
-    found = device.put(np.zeros(len(counts), np.int64))
+    added = device.put(np.zeros(len(counts), np.int64))
     shape = device.put(np.array([size, _SHARE]))
     grid = -(-size // _SHARE), tables
-    kernels["count_cells"](grid, _THREADS, (coordinates, shape, *layout, found))
-    counts += device.fetch(found)
+    kernels["count_cells"](grid, _THREADS, (coordinates, shape, *layout, added))
+    counts += device.fetch(added)
 
 
 def raw_scores(
@@ -116,12 +114,10 @@ def _coordinates(device: Device, columns: tuple[scoring.Encoder, ...], rows: Mat
 
 
 def _layout(device: Device, tables: Tables) -> tuple[Any, ...]:
-    whole = (tables.start, tables.axis, tables.offset, tables.pace, tables.stride)
+    *axes, base = tables.layout
     empty = np.zeros(1, np.int32)
-    return (
-        *(device.put(part.astype(np.int32) if len(part) else empty) for part in whole),
-        device.put(tables.base.astype(np.int64)),
-    )
+    parts = (part.astype(np.int32) if len(part) else empty for part in axes)
+    return (*map(device.put, parts), device.put(base.astype(np.int64)))
 
 
 def _kernels(device: Device) -> dict[str, Callable[..., None]] | None:
@@ -131,5 +127,5 @@ def _kernels(device: Device) -> dict[str, Callable[..., None]] | None:
 @cache
 def _compiled(compile_: Callable[[str, str], Any]) -> dict[str, Callable[..., None]] | None:
     source = (Path(__file__).parent / "_gpu.cu").read_text(encoding="utf-8")
-    found = {name: compile_(source, name) for name in ("encode", "count_cells", "add_scores")}
-    return None if None in found.values() else found
+    kernels = {name: compile_(source, name) for name in ("encode", "count_cells", "add_scores")}
+    return None if None in kernels.values() else kernels

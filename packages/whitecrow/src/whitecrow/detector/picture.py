@@ -14,7 +14,7 @@ from whitecrow.detector.model import Floats, Grid
 from whitecrow.detector.records import batches, one_record
 from whitecrow.errors import invalid
 from whitecrow.figures import new_figure, panels
-from whitecrow.rendering.bars import histogram, ranked
+from whitecrow.rendering import histogram, ranked
 
 _MOST = 24
 _MADE_UP = 10_000
@@ -33,8 +33,8 @@ def column_svg(detector: Detector, name: str) -> str:
     grid, share = detector.model.grids[place], detector.model.shares[place]
     column = detector.card.column(name)
     if not grid.ordered:
-        known = [*(column.categories or ()), "missing"]
-        return ranked(label, list(zip(known, share.tolist(), strict=False)))
+        values = [*(column.categories or ()), "missing"]
+        return ranked(label, list(zip(values, share.tolist(), strict=False)))
     share, borders = share[grid.apart :], np.clip(grid.borders(), -_FARTHEST, _FARTHEST)
     below = np.cumsum(share) / max(share.sum(), 1e-9)
     low, high = int(np.argmax(below >= 0.05)), int(np.argmax(below >= 0.95))
@@ -80,14 +80,12 @@ def _draw_distribution(detector: Detector, name: str, axis: Any, grid: Grid, sha
 
 def draw_reasons(detector: Detector, record: Mapping[str, Any], path: Path) -> Path:
     """Draw what each column adds to the score of a record, the most first."""
-    found = detector.contributions(record)
-    added = {name: float(found[name][0].as_py()) for name in detector.columns}
-    names = sorted(added, key=lambda name: -added[name])[:_MOST][::-1]
-    figure = new_figure(6, 0.8 + 0.35 * len(names))
-    axis = figure.subplots()
-    colours = [_RED if added[name] > 0 else _PALE for name in names]
-    axis.barh(range(len(names)), [added[name] for name in names], color=colours)
-    axis.set_yticks(range(len(names)), [f"{name} = {record[name]}" for name in names], fontsize=8)
+    reasons = detector.ranked_reasons(record)[:_MOST][::-1]
+    figure = new_figure(6, 0.8 + 0.35 * len(reasons))
+    axis, places = figure.subplots(), range(len(reasons))
+    colours = [_RED if added > 0 else _PALE for _, added in reasons]
+    axis.barh(places, [added for _, added in reasons], color=colours)
+    axis.set_yticks(places, [f"{name} = {record[name]}" for name, _ in reasons], fontsize=8)
     axis.axvline(0, color="#333333", linewidth=0.8)
     score = float(detector.scores(record)[0])
     axis.set_title(f"Score {score:.2f}: what each column adds", fontsize=10)
@@ -110,40 +108,34 @@ def draw_scores(detector: Detector, data: Any, axes: Any) -> Any:
     if len(scores):
         # Few scores are far above all others: the axis of their numbers is logarithmic.
         axis.hist(scores, bins=min(_BARS, max(5, len(scores) // 5)), color=_PALE, log=True)
-    for one in detector.thresholds:
-        limit = one.rough if one.score is None else one.score
+    for bought in detector.thresholds:
+        limit = bought.rough if bought.score is None else bought.score
         if limit is not None:
-            about = "" if one.score is not None else ", roughly"
+            about = "" if bought.score is not None else ", roughly"
             axis.axvline(limit, color=_RED, linewidth=1)
-            axis.text(
-                limit,
-                0.97,
-                f" {float(one.rate):.2%} false alarms{about}",
-                transform=axis.get_xaxis_transform(),
-                va="top",
-                fontsize=8,
-                color=_RED,
-            )
+            words = f" {float(bought.rate):.2%} false alarms{about}"
+            beside = axis.get_xaxis_transform()
+            axis.text(limit, 0.97, words, transform=beside, va="top", fontsize=8, color=_RED)
     axis.set_xlabel("score (larger is stranger)")
     axis.set_ylabel(whose)
     axis.set_title(f"Scores of {len(scores):,} {whose}", fontsize=10)
     return axis
 
 
-def draw_strangest(detector: Detector, data: Any, top: int, axes: Any) -> Any:
-    """Draw the strangest records, a bar each, made of the columns that add most."""
-    found = detector.strangest(data, top=top)
-    axis = _drawn_on(axes, 7, 1.2 + 0.35 * len(found.rows))
-    named = list(dict.fromkeys(name for one in found.rows for name, _ in one.reasons))
-    left = np.zeros(len(found.rows))
+def draw_top_outliers(detector: Detector, data: Any, top: int, axes: Any) -> Any:
+    """Draw the top outliers, a bar each, made of the columns that add most."""
+    outliers = detector.top_outliers(data, top=top)
+    axis = _drawn_on(axes, 7, 1.2 + 0.35 * len(outliers.rows))
+    named = list(dict.fromkeys(name for row in outliers.rows for name, _ in row.reasons))
+    places, left = range(len(outliers.rows)), np.zeros(len(outliers.rows))
     for name in named:
-        wide = np.array([dict(one.reasons).get(name, 0.0) for one in found.rows])
-        axis.barh(range(len(wide)), wide, left=left, label=name)
+        wide = np.array([dict(row.reasons).get(name, 0.0) for row in outliers.rows])
+        axis.barh(places, wide, left=left, label=name)
         left += wide
-    axis.set_yticks(range(len(found.rows)), [f"row {one.row:,}" for one in found.rows], fontsize=8)
+    axis.set_yticks(places, [f"row {row.row:,}" for row in outliers.rows], fontsize=8)
     axis.invert_yaxis()
     axis.set_xlabel("what the columns add to the score")
-    axis.set_title(f"The strangest of {found.records:,} records", fontsize=10)
+    axis.set_title(f"Top outliers of {outliers.records:,} records", fontsize=10)
     if named:
         axis.legend(fontsize=8, loc="lower right")
     return axis

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Card, Column
-from whitecrow.data.columns import check_schema, convert, decoded
+from whitecrow.data.columns import check_schema, convert
 from whitecrow.data.sources import open_source
-from whitecrow.declaration.parameter import as_mapping
+from whitecrow.data.values import decoded
+from whitecrow.declaration import as_mapping
 from whitecrow.errors import InvalidInput
 
 Matrix = npt.NDArray[np.float64]
@@ -109,9 +110,9 @@ def _framed(data: object, card: Card) -> Any:
 
 def one_record(record: Any) -> Mapping[str, Any]:
     """Return a record as a mapping: one itself, a row of pandas, or a frame of one row."""
-    found = as_mapping(record)
-    if isinstance(found, Mapping):
-        return found
+    values = as_mapping(record)
+    if isinstance(values, Mapping):
+        return values
     raise InvalidInput(
         "A record is a mapping of columns to values, a row of pandas, or a frame of one row. "
         f"Got {type(record).__name__} instead."
@@ -129,7 +130,30 @@ def like(data: Any, table: Any, rows: Sequence[int] | None = None) -> Any:
     frame = nw.from_native(data, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or isinstance(data, pyarrow.Table):
         return table
-    found = nw.from_arrow(table, backend=frame.implementation).to_native()
+    framed = nw.from_arrow(table, backend=frame.implementation).to_native()
     if frame.implementation.is_pandas():
-        found.index = data.index if rows is None else data.index[list(rows)]
-    return found
+        framed.index = data.index if rows is None else data.index[list(rows)]
+    return framed
+
+
+def as_table(rows: Matrix, card: Card) -> Any:
+    """Return synthetic records as an Arrow table with the card's types, marked by a column."""
+    import pyarrow
+
+    table: dict[str, Any] = {}
+    for place, column in enumerate(card.columns):
+        values = rows[:, place]
+        missing = values == column.absent
+        values = np.where(missing, 0.0, values)
+        if column.type == "category":
+            names = np.array([*(column.categories or ()), None], dtype=object)
+            chosen = np.where(missing, len(names) - 1, values).astype(np.int64)
+            table[column.name] = pyarrow.array(names[chosen].tolist(), pyarrow.string())
+        elif column.type == "date":
+            days = pyarrow.array(values.astype(np.int32), pyarrow.int32(), mask=missing)
+            table[column.name] = days.cast(pyarrow.date32())
+        elif column.type == "integer":
+            table[column.name] = pyarrow.array(values.astype(np.int64), mask=missing)
+        else:
+            table[column.name] = pyarrow.array(values, mask=missing)
+    return pyarrow.table({**table, "synthetic": np.ones(len(rows), dtype=bool)})

@@ -1,4 +1,4 @@
-"""Scores where the records are: a detector as SQL text, and as a function of DuckDB.
+"""Scores where the records are: a detector as SQL text, as a function of DuckDB, and on Spark.
 
 A score is a sum of whole numbers looked up in tables, divided once. So DuckDB and PostgreSQL give
 the bits that are given here: nothing in the text is computed in floating point but comparisons of
@@ -8,20 +8,46 @@ values with the edges of cells, and that division (and the mean, in a merged det
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.card import Column
-from whitecrow.data.columns import FIRST_DAY, LAST_DAY
+from whitecrow.data.opened import File
+from whitecrow.data.sources import open_source
+from whitecrow.data.values import FIRST_DAY, LAST_DAY
+from whitecrow.data.warehouse.spark import quoted, session
+from whitecrow.data.warehouse.workers import Part, parts_of
 from whitecrow.detector import scoring
-from whitecrow.detector._dialect import DUCKDB, POSTGRES, Dialect
 from whitecrow.detector.model import SHIFT
 from whitecrow.errors import InvalidInput, invalid
 
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
 
-_DIALECTS = {"duckdb": DUCKDB, "postgresql": POSTGRES}
+
+@dataclass(frozen=True)
+class _Dialect:
+    """What DuckDB and PostgreSQL say differently; everything else is common SQL."""
+
+    double: str  # the type of a binary64 number
+    # Pattern: a value as text that is compared code point by code point, whatever the collation of
+    # the column.
+    exact_text: str
+    # Pattern: whether a double is NaN. DuckDB looks comparisons of numbers up in the statistics of
+    # a Parquet file, which know no NaN.
+    is_nan: str
+
+
+_DUCKDB = _Dialect("DOUBLE", "CAST({} AS VARCHAR)", "CAST({} AS VARCHAR) IN ('nan', '-nan')")
+_POSTGRES = _Dialect(
+    "DOUBLE PRECISION", 'CAST({} AS TEXT) COLLATE "C"', "{} = 'NaN'::double precision"
+)
+_DIALECTS = {"duckdb": _DUCKDB, "postgresql": _POSTGRES}
+_DAYS = "(CASE WHEN isfinite({0}) THEN CAST({0} AS DATE) - DATE '1970-01-01' END)"
+"""Days since 1970-01-01; NULL for an infinite date."""
 
 
 def sql_of(
@@ -55,10 +81,10 @@ class _Text:
     written into an expression, an engine would copy and look through them while it plans.
     """
 
-    def __init__(self, detector: Detector, dialect: Dialect) -> None:
+    def __init__(self, detector: Detector, dialect: _Dialect) -> None:
         self.detector, self.dialect = detector, dialect
         # Without a fence PostgreSQL writes each expression out wherever its name is used.
-        self.fence = " OFFSET 0" if dialect is POSTGRES else ""
+        self.fence = " OFFSET 0" if dialect is _POSTGRES else ""
         self.columns = [
             (f"v{place}", f"{which}_{place}", encoder)
             for which, model in enumerate(detector.models)
@@ -67,57 +93,54 @@ class _Text:
         """Of each model: the value, the end of the other names, and what its cells are."""
 
     def written(self, table: list[str], keep: list[str]) -> str:
-        named = self.dialect.named
-        source = ".".join(named(part) for part in table)
+        source = ".".join(_quoted(part) for part in table)
         kept = [f"k{place}" for place in range(len(keep))]
         values = [
             f"{self._value(self.detector.card.column(name))} AS v{place}"
             for place, name in enumerate(self.detector.columns)
         ]
-        first = [f"{named(name)} AS {short}" for name, short in zip(keep, kept, strict=True)]
+        first = [f"{_quoted(name)} AS {short}" for name, short in zip(keep, kept, strict=True)]
         query = f"SELECT {_listed([*first, *values])} FROM {source}{self.fence}"  # noqa: S608 - names are quoted
-        cells = self._buckets() if self.dialect is POSTGRES else self._halvings()
-        for chosen, lists in (*cells, self._coordinates(), self._table_cells()):
-            query = f"SELECT {_listed([*kept, *chosen])} FROM {_beside(query, lists)}{self.fence}"  # noqa: S608 - of our own making
-        last = [f"{short} AS {named(name)}" for name, short in zip(keep, kept, strict=True)]
+        cells = self._buckets() if self.dialect is _POSTGRES else self._halvings()
+        for parts, lists in (*cells, self._coordinates(), self._table_cells()):
+            query = f"SELECT {_listed([*kept, *parts])} FROM {_beside(query, lists)}{self.fence}"  # noqa: S608 - of our own making
+        last = [f"{short} AS {_quoted(name)}" for name, short in zip(keep, kept, strict=True)]
         score, lists = self._score()
-        found = _listed([*last, f"{score} AS score"])
-        return f"SELECT {found} FROM {_beside(query, lists)}\n"  # noqa: S608 - as above
+        chosen = _listed([*last, f"{score} AS score"])
+        return f"SELECT {chosen} FROM {_beside(query, lists)}\n"  # noqa: S608 - as above
 
     def _value(self, column: Column) -> str:
         """Return a double, or the code of a category; NULL where the record has no score."""
-        raw = self.dialect.named(column.name)
+        raw = _quoted(column.name)
         if column.type == "category":
             return self._category(raw, column)
         if column.type == "date":
-            value = self.dialect.to_double(self.dialect.days.format(raw))
+            value = f"CAST({_DAYS.format(raw)} AS {self.dialect.double})"
             wrong = f"{value} NOT BETWEEN {FIRST_DAY} AND {LAST_DAY}"
         else:
-            value = self.dialect.to_double(raw)
+            value = f"CAST({raw} AS {self.dialect.double})"
             wrong = self.dialect.is_nan.format(value)
             if column.type == "integer":
                 # NaN and the infinite are not below.
                 small = f"ABS({value}) < {self._number(2.0**53)}"
                 wrong += f" OR ({small} AND {value} <> FLOOR({value}))"
-        found = f"CASE WHEN {wrong} THEN NULL ELSE {value} END"
-        if column.absent is not None:
-            return f"COALESCE({found}, {self._number(column.absent)})"
-        if column.missing != "fill":
-            return found
-        assert isinstance(column.fill, int | float)
-        return f"COALESCE({found}, {self._number(float(column.fill))})"
+        value = f"CASE WHEN {wrong} THEN NULL ELSE {value} END"
+        absent = column.absent
+        if column.missing == "fill":
+            assert isinstance(column.fill, int | float)
+            absent = float(column.fill)
+        return value if absent is None else f"COALESCE({value}, {self._number(absent)})"
 
     def _category(self, raw: str, column: Column) -> str:
-        known = column.categories or ()
-        absent = "NULL"
+        names, absent = column.categories or (), "NULL"
         if column.missing == "fill":
-            absent = self._number(known.index(str(column.fill)))
+            absent = self._number(names.index(str(column.fill)))
         elif column.absent is not None:
             absent = self._number(column.absent)
         text = self.dialect.exact_text.format(raw)
         cases = " ".join(
-            f"WHEN {text} = {self._string(written)} THEN {self._number(code)}"
-            for code, written in enumerate(known)
+            f"WHEN {text} = {self._string(name)} THEN {self._number(code)}"
+            for code, name in enumerate(names)
         )
         rarest = self._number(self.detector.rarest[column.name])
         return f"CASE WHEN {raw} IS NULL THEN {absent} {cases} ELSE {rarest} END"
@@ -219,23 +242,29 @@ class _Text:
     def _array(self, values: Any, kind: str) -> str:
         listed = ",".join(repr(value) for value in values.tolist())
         return (
-            f"'{{{listed}}}'::{kind}[]" if self.dialect is POSTGRES else f"'[{listed}]'::{kind}[]"
+            f"'{{{listed}}}'::{kind}[]" if self.dialect is _POSTGRES else f"'[{listed}]'::{kind}[]"
         )
 
     def _number(self, value: float) -> str:
         return f"'{float(value)!r}'::float8"
 
     def _string(self, value: str) -> str:
-        written = self.dialect.string(value)
-        if self.dialect is not POSTGRES or "\\" not in value:
-            return written
+        doubled = value.replace("'", "''")
+        if self.dialect is not _POSTGRES or "\\" not in value:
+            return f"'{doubled}'"
         # Marked as one with escapes, a text means the same whatever a session's
         # standard_conforming_strings says.
-        return "E" + written.replace("\\", "\\\\")
+        escaped = doubled.replace("\\", "\\\\")
+        return f"E'{escaped}'"
 
 
 _Step = tuple[list[str], list[str]]
 """What is chosen of the query before, and the arrays that stand beside it."""
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def _beside(query: str, lists: list[str]) -> str:
@@ -263,21 +292,113 @@ def register_in_duckdb(detector: Detector, connection: Any, name: str) -> None:
     columns = detector.columns
 
     def score(*values: Any) -> Any:
-        found = detector.scores(pyarrow.table(dict(zip(columns, values, strict=True))))
-        return pyarrow.array(found, from_pandas=True)  # NaN, no score, is NULL
+        scores = detector.scores(pyarrow.table(dict(zip(columns, values, strict=True))))
+        return pyarrow.array(scores, from_pandas=True)  # NaN, no score, is NULL
 
     # DuckDB looks up how many columns a function takes.
     each = [Parameter(f"c{k}", Parameter.POSITIONAL_ONLY) for k in range(len(columns))]
     score.__signature__ = Signature(each)  # type: ignore[attr-defined]
-    connection.create_function(
-        name,
-        score,
-        [_sql_type(detector.card.column(column)) for column in columns],
-        "DOUBLE",
-        type="arrow",
-        null_handling="special",
-    )
+    described = [detector.card.column(column) for column in columns]
+    types = [
+        "VARCHAR" if column.format else _SQL_TYPES.get(column.type, "DOUBLE")
+        for column in described
+    ]
+    connection.create_function(name, score, types, "DOUBLE", type="arrow", null_handling="special")
 
 
-def _sql_type(column: Column) -> str:
-    return "VARCHAR" if column.format else _SQL_TYPES.get(column.type, "DOUBLE")
+_CORES = 16
+"""Of a cluster that does not say how many it has."""
+
+
+def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> Any:
+    """Return a Spark frame of scores, computed beside the partitions of a frame or of files."""
+    files: tuple[File, ...] = ()
+    if isinstance(data, str | Path):
+        files, data = _stored(Path(data))
+    if not hasattr(data, "mapInArrow"):
+        given = type(data).__name__
+        raise invalid("Detector.spark", "data", "a Spark data frame, or Parquet files", given)
+    kept = list(data.columns if keep is None else keep)
+    if "score" in kept:
+        raise invalid("Detector.spark", "keep", "without 'score', which is what is added", "score")
+    for name in (*kept, *detector.columns):
+        if name not in data.columns:
+            raise invalid("Detector.spark", "data", f"with a column {name!r}", data.columns)
+    from pyspark.sql.types import DoubleType, StructField, StructType
+
+    # A frame lends its own schema: what is added there, the frame believes to have.
+    fields = [data.schema[name] for name in kept]
+    schema = StructType([*fields, StructField("score", DoubleType())])
+    needed = list(dict.fromkeys([*kept, *detector.columns]))
+    work = _Scoring(detector.to_bytes(), tuple(kept))
+    if files:
+        spark = data.sparkSession
+        cores = spark.sparkContext.defaultParallelism if hasattr(spark, "sparkContext") else _CORES
+        parts = parts_of(files, cores)
+        if parts:
+            numbers = spark.range(0, len(parts), 1, len(parts))
+            return numbers.mapInArrow(_FromFiles(parts, tuple(needed), work), schema)
+    chosen = data.select(*map(quoted, needed))
+    return chosen.mapInArrow(work, schema)
+
+
+def _stored(path: Path) -> tuple[tuple[File, ...], Any]:
+    """Return what workers can read by themselves, if they can, and what Spark reads."""
+    if not path.exists():
+        raise invalid("Detector.spark", "data", "a Parquet file or folder", str(path))
+    frame = session().read.parquet(f"file://{path.resolve()}")
+    opened = open_source(path)
+    # Of names of folders Spark makes columns.
+    plain = path.is_file() or not any(entry.is_dir() for entry in path.iterdir())
+    return (opened.files or ()) if plain and _read_alike(opened.schema) else (), frame
+
+
+def _read_alike(schema: Any) -> bool:
+    """Whether Spark reads such columns as they are: the frame of scores has the types it finds."""
+    import pyarrow
+
+    alike = {pyarrow.bool_(), pyarrow.float32(), pyarrow.float64(), pyarrow.string()}
+    alike |= {pyarrow.int8(), pyarrow.int16(), pyarrow.int32(), pyarrow.int64(), pyarrow.date32()}
+    names = [name.casefold() for name in schema.names]
+    return len(set(names)) == len(names) and alike.issuperset(schema.types)
+
+
+@lru_cache(maxsize=2)
+def _loaded(octets: bytes) -> Detector:
+    """Read a detector once for the tasks that a worker does one after the other."""
+    from whitecrow.detector.detector import Detector
+
+    return Detector.from_bytes(octets)
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """What Spark's workers do with batches of records."""
+
+    octets: bytes
+    kept: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        detector = _loaded(self.octets)
+        for batch in batches:
+            scores = detector.scores(pyarrow.Table.from_batches([batch]))
+            columns = [batch.column(name) for name in self.kept]
+            yield pyarrow.record_batch(
+                [*columns, pyarrow.array(scores)], names=[*self.kept, "score"]
+            )
+
+
+@dataclass(frozen=True)
+class _FromFiles:
+    """The same for parts of files, which the workers read by themselves."""
+
+    parts: tuple[Part, ...]
+    needed: tuple[str, ...]
+    work: _Scoring
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+        for number in numbers:
+            yield from self.work(self.parts[number].batches(self.needed))

@@ -65,8 +65,7 @@ class Encoder:
     def _known(self) -> npt.NDArray[np.int64]:
         """The three rows in one number: a coordinate has 16 bits, what a value is worth 32."""
         first, second, alone = self.look.astype(np.int64)
-        known: Scores = alone << 32 | second << 16 | first
-        return known
+        return np.asarray(alone << 32 | second << 16 | first)
 
     def write(self, values: npt.NDArray[np.float64], target: Coordinates) -> None:
         """Write the rows of each value's cell."""
@@ -97,10 +96,10 @@ def encoders(model: Model) -> tuple[Encoder, ...]:
 def coordinates_of(columns: tuple[Encoder, ...], rows: Matrix) -> Coordinates:
     """Return the coordinates of records: all logarithmic ones, then all ranks, and so on."""
     width, kinds = len(columns), columns[0].look.shape[0]
-    found = np.empty((kinds * width, len(rows)), dtype=np.int32)
+    coordinates = np.empty((kinds * width, len(rows)), dtype=np.int32)
     for place, encoder in enumerate(columns):
-        encoder.write(np.ascontiguousarray(rows[:, place]), found[place::width])
-    return found
+        encoder.write(np.ascontiguousarray(rows[:, place]), coordinates[place::width])
+    return coordinates
 
 
 def count_cells(tables: Tables, coordinates: Coordinates, counts: npt.NDArray[np.int64]) -> None:
@@ -108,12 +107,21 @@ def count_cells(tables: Tables, coordinates: Coordinates, counts: npt.NDArray[np
     if _compiles(coordinates.shape[1]):
         from whitecrow.detector import kernels
 
-        kernels.add_counts(coordinates, *_layout(tables), counts)
+        kernels.add_counts(coordinates, *tables.layout, counts)
         return
     for table in range(len(tables)):
         first, last = tables.base[table], tables.base[table + 1]
         cells = tables.cells(table, coordinates) - first
         counts[first:last] += np.bincount(cells, minlength=last - first)
+
+
+def count_codes(grids: tuple[Grid, ...], rows: Matrix, counts: npt.NDArray[np.int64]) -> None:
+    """Add one to a cell of every column's grid for each record, one grid after the other."""
+    first = 0
+    for place, grid in enumerate(grids):
+        codes = grid.codes(rows[:, place])
+        counts[first : first + grid.cells] += np.bincount(codes, minlength=grid.cells)
+        first += grid.cells
 
 
 def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> Scores:
@@ -138,8 +146,8 @@ def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Matrix, scor
     from whitecrow.detector import kernels
 
     tables, worths = model.joint
-    narrow = (part.astype(np.uint16) for part in (tables.offset, tables.pace, tables.stride))
-    layout = (tables.start, tables.axis, *narrow, tables.base)
+    start, axis, *wide, base = tables.layout
+    layout = (start, axis, *(part.astype(np.uint16) for part in wide), base)
     width = len(columns)
     coordinates = np.empty((2 * width, 0), dtype=np.uint16)
     for first in range(0, len(rows), BLOCK):
@@ -152,17 +160,13 @@ def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Matrix, scor
         kernels.add_scores(coordinates, *layout, worths, part)
 
 
+def least(model: Model) -> int:
+    """Return a score in units of worth that no record is below."""
+    tables, worths = model.joint
+    low = sum(int(worth.min()) for worth in model.alone)
+    return low + int(np.minimum.reduceat(worths, tables.base[:-1]).sum(dtype=np.int64))
+
+
 def scale(model: Model) -> float:
     """Return how many units of worth make one point of a score."""
     return float(POINTS * max(1, len(model.tables)))
-
-
-def _layout(tables: Tables) -> tuple[npt.NDArray[np.integer], ...]:
-    return (
-        tables.start,
-        tables.axis,
-        tables.offset,
-        tables.pace,
-        tables.stride,
-        tables.base,
-    )

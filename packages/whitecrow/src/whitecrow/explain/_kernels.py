@@ -6,6 +6,9 @@ signature is a subset of the context. Everything here works on signatures alone.
 
 Members are centred on the record (``y = member - record`` in whole steps); the record itself is
 ``y = 0``, belongs to every context, and is in none of the arrays.
+
+Each detector's kernels take the same: signatures, ``cells`` (amounts of each cell), ``sides`` (the
+other records outward from this one: left and its cells, right and its cells) and its settings.
 """
 
 from __future__ import annotations
@@ -13,18 +16,121 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whitecrow._compiled import compiled, compiled_into
-from whitecrow.anomaly.detectors.kernels import NO, YES, bin_of, grubbs, lof
 
-Array = NDArray[Any]
+_LOW = 7
+"""Low bits of an inner table among which LOF scans what is left of its lists."""
 
 _part: Any = compiled_into(_nrt=False)
 """For a function that kernels call: all memory is given."""
 
 _bare: Any = compiled(nogil=True, _nrt=False)
 """For a large kernel: all memory is given, as allocating would have to be compiled too."""
+
+# --- verdicts on one population -------------------------------------------------------------------
+# Each says no (0), yes (1) or "too close for floating point" (2). A doubtful verdict is settled by
+# the detector's own exact arithmetic, so that it is the same whichever path found it.
+
+NO, YES, DOUBT = 0, 1, 2
+
+ROUNDING = 2.0**-52
+
+
+@compiled(inline="always")
+def above(left, right, terms):  # type: ignore[no-untyped-def]
+    """Compare two non-negative doubles, sums of at most ``terms`` rounded terms.
+
+    Both are within ``(terms + 6) 2^-53`` of the truth, relatively; the margin is twice the sum of
+    the two errors (``explain/proof.md``, Lemma 8).
+    """
+    margin = 4.0 * (terms + 16.0) * ROUNDING
+    if left == right == 0.0:
+        return NO
+    if left > right * (1.0 + margin):
+        return YES
+    if left < right * (1.0 - margin):
+        return NO
+    return DOUBT
+
+
+@compiled(inline="always")
+def grubbs(size, total, squares, share, side, terms):  # type: ignore[no-untyped-def]
+    """Grubbs: ``total`` and ``squares`` are the sums of y and y^2, y = member - record.
+
+    ``side`` is 0 for both, 1 for high (the record above the mean), -1 for low; ``squares`` is a
+    sum of at most ``terms`` rounded terms, ``total`` is exact.
+    """
+    if side * total > 0:
+        return NO
+    return above(total * total, share * size * squares, terms)
+
+
+@_part
+def lof(z, place, length, k, threshold, kd, first):  # type: ignore[no-untyped-def]
+    """LOF of ``z[place]`` among the ascending ``z[:length]``; ``kd`` and ``first`` are scratch.
+
+    Only the neighbours of the record and of its neighbours are looked at.
+    """
+    if length - 1 < k:
+        k = length - 1
+    if k == 0:
+        return NO
+    own = _windows(z, place, place + 1, max(0, place - k), length, k, kd, first)
+    ends = _windows(z, own, own + k + 1, max(0, own - k), length, k, kd, first)
+    begins = first[own]
+    _windows(z, begins, own, max(0, begins - k), length, k, kd, first)
+    _windows(z, own + k + 1, ends + k + 1, ends, length, k, kd, first)
+    mine = _reachability(z, kd, place, own, k)
+    total = -1.0  # the record's own term
+    for j in range(own, own + k + 1):
+        other = _reachability(z, kd, j, first[j], k)
+        if other > 0:
+            total += mine / other
+        elif mine > 0:
+            return YES
+        else:
+            total += 1.0
+    return above(total, threshold * k, float(k))
+
+
+@_part
+def _windows(z, lo, hi, start, length, k, kd, first):  # type: ignore[no-untyped-def]
+    """Set the k-distance and the first neighbour of members ``lo .. hi-1``.
+
+    Windows only move right; on a tie they stay with the smaller value.
+    """
+    for i in range(lo, hi):
+        here = z[i]
+        while start + k + 1 < length and z[start + k + 1] - here < here - z[start]:
+            start += 1
+        first[i] = start
+        kd[i] = max(here - z[start], z[start + k] - here)
+    return start
+
+
+@_part
+def _reachability(z, kd, i, start, k):  # type: ignore[no-untyped-def]
+    """Sum of reachability distances of ``z[i]`` to the k others of its window."""
+    here = z[i]
+    total = -kd[i]
+    for j in range(np.uint64(start), np.uint64(start + k + 1)):  # unsigned: vectorised
+        total += max(abs(z[j] - here), kd[j])
+    return total
+
+
+@compiled(inline="always")
+def bin_of(low, high, bins):  # type: ignore[no-untyped-def]
+    """Bounds of the bin that holds 0 when ``bins`` bins span ``low <= 0 <= high``."""
+    width = high - low
+    if width == 0:
+        return low, high
+    place = min((-low) * bins // width, bins - 1)
+    start = low - ((-place * width) // bins)
+    if place == bins - 1:
+        return start, high
+    return start, low + ((place + 1) * width - 1) // bins
+
 
 # --- one context at a time: signatures of any length, in words of 64 bits -------------------------
 
@@ -38,21 +144,23 @@ def _inside(signatures, cell, context):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def batch_sums(signatures, amounts, contexts, own):  # type: ignore[no-untyped-def]
-    """Sum ``amounts`` over the cells of each context, plus the record's ``own``."""
-    found = np.empty(contexts.shape[0], amounts.dtype)
+def batch_sums(signatures, amounts, contexts):  # type: ignore[no-untyped-def]
+    """Sum ``amounts`` over the cells of each context; the record itself adds 1."""
+    sums = np.empty(contexts.shape[0], amounts.dtype)
     for q in range(contexts.shape[0]):
-        total = own
+        total = 1
         for cell in range(amounts.shape[0]):
             if _inside(signatures, cell, contexts[q]):
                 total += amounts[cell]
-        found[q] = total
-    return found
+        sums[q] = total
+    return sums
 
 
 @compiled()
-def batch_grubbs(signatures, size, total, squares, shares, side, terms, contexts):  # type: ignore[no-untyped-def]
-    found = np.empty(contexts.shape[0], np.uint8)
+def batch_grubbs(signatures, cells, sides, settings, contexts):  # type: ignore[no-untyped-def]
+    size, total, squares = cells
+    shares, side, terms = settings
+    verdicts = np.empty(contexts.shape[0], np.uint8)
     for q in range(contexts.shape[0]):
         n, s1, s2 = 1, 0, 0.0
         for cell in range(size.shape[0]):
@@ -60,8 +168,8 @@ def batch_grubbs(signatures, size, total, squares, shares, side, terms, contexts
                 n += size[cell]
                 s1 += total[cell]
                 s2 += squares[cell]
-        found[q] = grubbs(n, float(s1), s2, shares[n], side, terms)
-    return found
+        verdicts[q] = grubbs(n, float(s1), s2, shares[n], side, terms)
+    return verdicts
 
 
 @_part
@@ -71,10 +179,11 @@ def _members(signatures, context, inside):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def batch_lof(signatures, left, left_cell, right, right_cell, k, threshold, contexts):  # type: ignore[no-untyped-def]
-    """LOF verdicts; ``left`` and ``right`` hold the other records outward from this one."""
+def batch_lof(signatures, cells, sides, settings, contexts):  # type: ignore[no-untyped-def]
+    left, left_cell, right, right_cell = sides
+    k, threshold = settings
     reach = 3 * k
-    found = np.empty(contexts.shape[0], np.uint8)
+    verdicts = np.empty(contexts.shape[0], np.uint8)
     inside = np.empty(signatures.shape[0], np.bool_)
     z = np.zeros(2 * reach + 2, np.int64)
     kd = np.empty(2 * reach + 2, np.int64)
@@ -96,16 +205,17 @@ def batch_lof(signatures, left, left_cell, right, right_cell, k, threshold, cont
             if inside[right_cell[i]]:
                 after += 1
                 z[reach + after] = right[i]
-        found[q] = lof(z[reach - before :], before, before + after + 1, k, threshold, kd, first)
-    return found
+        verdicts[q] = lof(z[reach - before :], before, before + after + 1, k, threshold, kd, first)
+    return verdicts
 
 
 @compiled()
-def batch_histogram(  # type: ignore[no-untyped-def]
-    signatures, size, low, high, left, left_cell, right, right_cell, bins, share, whole, contexts
-):
+def batch_histogram(signatures, cells, sides, settings, contexts):  # type: ignore[no-untyped-def]
     """Histogram verdicts: fewer than ``share/whole`` of the members in the record's bin."""
-    found = np.empty(contexts.shape[0], np.uint8)
+    size, low, high = cells
+    left, left_cell, right, right_cell = sides
+    bins, share, whole = settings
+    verdicts = np.empty(contexts.shape[0], np.uint8)
     inside = np.empty(signatures.shape[0], np.bool_)
     for q in range(contexts.shape[0]):
         _members(signatures, contexts[q], inside)
@@ -126,8 +236,8 @@ def batch_histogram(  # type: ignore[no-untyped-def]
         while members < enough and i < right.shape[0] and right[i] <= stop:
             members += inside[right_cell[i]]
             i += 1
-        found[q] = YES if members < enough else NO
-    return found
+        verdicts[q] = YES if members < enough else NO
+    return verdicts
 
 
 # --- all contexts at once: signatures of at most 32 bits ------------------------------------------
@@ -170,38 +280,25 @@ def _scatter(signatures, amounts, own, outer, bits, table):  # type: ignore[no-u
 
 
 @_bare
-def direct_sums(signatures, amounts, own, bits, start, stop, found):  # type: ignore[no-untyped-def]
+def direct_sums(signatures, amounts, bits, start, stop, sums):  # type: ignore[no-untyped-def]
     """Sum ``amounts`` over every context whose outer part lies in ``start .. stop-1``."""
     block = 1 << bits
     for part in range(start, stop):
-        table = found[part * block : (part + 1) * block]
-        _scatter(signatures, amounts, own, np.uint32(part), bits, table)
+        table = sums[part * block : (part + 1) * block]
+        _scatter(signatures, amounts, 1, np.uint32(part), bits, table)
 
 
-def direct_grubbs(
-    signatures: Array,
-    size: Array,
-    total: Array,
-    squares: Array,
-    shares: Array,
-    side: int,
-    terms: float,
-    bits: int,
-    start: int,
-    stop: int,
-    found: Array,
-) -> None:
+def direct_grubbs(signatures, cells, sides, settings, bits, start, stop, verdicts):  # type: ignore[no-untyped-def]
     """Grubbs verdicts of every context whose outer part lies in ``start .. stop-1``."""
-    tables = [np.empty(1 << bits, amounts.dtype) for amounts in (size, total, squares)]
-    _grubbs(
-        signatures, size, total, squares, shares, side, terms, bits, start, stop, *tables, found
-    )
+    tables = tuple(np.empty(1 << bits, amounts.dtype) for amounts in cells)
+    _grubbs(signatures, cells, settings, bits, start, stop, tables, verdicts)
 
 
 @_bare
-def _grubbs(  # type: ignore[no-untyped-def]
-    signatures, size, total, squares, shares, side, terms, bits, start, stop, n, s1, s2, found
-):
+def _grubbs(signatures, cells, settings, bits, start, stop, tables, verdicts):  # type: ignore[no-untyped-def]
+    size, total, squares = cells
+    shares, side, terms = settings
+    n, s1, s2 = tables
     block = 1 << bits
     for part in range(start, stop):
         outer = np.uint32(part)
@@ -210,7 +307,7 @@ def _grubbs(  # type: ignore[no-untyped-def]
         _scatter(signatures, squares, 0.0, outer, bits, s2)
         base = part * block
         for i in range(block):
-            found[base + i] = grubbs(n[i], float(s1[i]), s2[i], shares[n[i]], side, terms)
+            verdicts[base + i] = grubbs(n[i], float(s1[i]), s2[i], shares[n[i]], side, terms)
 
 
 @_part
@@ -234,55 +331,29 @@ def _nearest(y, cell, length, outer, bits, most, count, out_y, out_cell):  # typ
     return kept
 
 
-def direct_lof(
-    left: Array,
-    left_cell: Array,
-    right: Array,
-    right_cell: Array,
-    k: int,
-    threshold: float,
-    bits: int,
-    low: int,
-    start: int,
-    stop: int,
-    found: Array,
-) -> None:
+def direct_lof(signatures, cells, sides, settings, bits, start, stop, verdicts):  # type: ignore[no-untyped-def]
     """LOF verdicts of every context whose outer part lies in ``start .. stop-1``.
 
     A context's verdict needs the nearest ``3k`` members on each side, so that many of each cell
     suffice: the lists shrink once for the outer part, once for the middle bits, and the low bits
     scan what is left.
     """
-    values = np.empty((2, 2, max(len(left), len(right))), np.int64)
-    cells = np.empty(values.shape, np.uint32)
-    near = np.zeros((3, 6 * k + 2), np.int64)
-    count = np.empty(1 << bits, np.int64)
-    sides = (left, left_cell, right, right_cell)
-    _lof(*sides, k, threshold, bits, low, start, stop, values, cells, near, count, found)
+    k, threshold = settings
+    values = np.empty((2, 2, max(len(sides[0]), len(sides[2]))), np.int64)
+    nearest = values, np.empty(values.shape, np.uint32), np.empty(1 << bits, np.int64)
+    scratch = np.zeros((3, 6 * k + 2), np.int64)
+    low = min(bits, _LOW)
+    _lof(sides, k, threshold, bits, low, start, stop, nearest, scratch, verdicts)
 
 
 @_bare
-def _lof(  # type: ignore[no-untyped-def]
-    left,
-    left_cell,
-    right,
-    right_cell,
-    k,
-    threshold,
-    bits,
-    low,
-    start,
-    stop,
-    values,
-    cells,
-    near,
-    count,
-    found,
-):
+def _lof(sides, k, threshold, bits, low, start, stop, nearest, scratch, verdicts):  # type: ignore[no-untyped-def]
+    left, left_cell, right, right_cell = sides
+    values, cells, count = nearest
     reach = 3 * k
     a_y, b_y, c_y, d_y = values[0, 0], values[0, 1], values[1, 0], values[1, 1]
     a_cell, b_cell, c_cell, d_cell = cells[0, 0], cells[0, 1], cells[1, 0], cells[1, 1]
-    z, kd, first = near[0], near[1], near[2]
+    z, kd, first = scratch[0], scratch[1], scratch[2]
     for part in range(start, stop):
         outer = np.uint32(part)
         a = _nearest(left, left_cell, len(left), outer, bits, reach, count, a_y, a_cell)
@@ -307,63 +378,28 @@ def _lof(  # type: ignore[no-untyped-def]
                     after += not (d_cell[i] & lacks)
                     if after == reach:
                         break
-                found[base + inner] = lof(
+                verdicts[base + inner] = lof(
                     z[reach - before :], before, before + after + 1, k, threshold, kd, first
                 )
 
 
-def direct_histogram(
-    signatures: Array,
-    size: Array,
-    low: Array,
-    high: Array,
-    left: Array,
-    left_cell: Array,
-    right: Array,
-    right_cell: Array,
-    bins: Array,
-    share: int,
-    whole: int,
-    bits: int,
-    start: int,
-    stop: int,
-    found: Array,
-) -> None:
+def direct_histogram(signatures, cells, sides, settings, bits, start, stop, verdicts):  # type: ignore[no-untyped-def]
     """Histogram verdicts of every context whose outer part lies in ``start .. stop-1``."""
-    values = np.empty((2, max(len(left), len(right))), np.int64)
-    cells = np.empty(values.shape, np.uint32)
+    values = np.empty((2, max(len(sides[0]), len(sides[2]))), np.int64)
+    nearest = values, np.empty(values.shape, np.uint32)
     tables = np.empty((4, 1 << bits), np.int64)
-    cell_of = (signatures, size, low, high)
-    sides = (left, left_cell, right, right_cell)
-    _histogram(
-        *cell_of, *sides, bins, share, whole, bits, start, stop, values, cells, tables, found
-    )
+    _histogram(signatures, cells, sides, settings, bits, start, stop, nearest, tables, verdicts)
 
 
 @_bare
-def _histogram(  # type: ignore[no-untyped-def]
-    signatures,
-    size,
-    low,
-    high,
-    left,
-    left_cell,
-    right,
-    right_cell,
-    bins,
-    share,
-    whole,
-    bits,
-    start,
-    stop,
-    values,
-    cells,
-    tables,
-    found,
-):
+def _histogram(signatures, cells, sides, settings, bits, start, stop, nearest, tables, verdicts):  # type: ignore[no-untyped-def]
+    size, low, high = cells
+    left, left_cell, right, right_cell = sides
+    bins, share, whole = settings
+    near_y, near_cell = nearest
+    a_y, b_y, a_cell, b_cell = near_y[0], near_y[1], near_cell[0], near_cell[1]
     block = 1 << bits
     mask = np.uint32(block - 1)
-    a_y, b_y, a_cell, b_cell = values[0], values[1], cells[0], cells[1]
     n, lo, hi, count = tables[0], tables[1], tables[2], tables[3]
     most = len(left) + len(right)
     for part in range(start, stop):
@@ -394,22 +430,4 @@ def _histogram(  # type: ignore[no-untyped-def]
             while members < enough and j < b and b_y[j] <= last:
                 members += not (b_cell[j] & lacks)
                 j += 1
-            found[base + i] = YES if members < enough else NO
-
-
-@compiled()
-def tally(scores, matches, most):  # type: ignore[no-untyped-def]
-    """Count the matching contexts of each score, from the lowest; nothing if too far apart."""
-    low, high = np.int64(0), np.int64(-1)
-    for i in range(scores.shape[0]):
-        if matches[i]:
-            if high < low:
-                low = high = scores[i]
-            low = min(low, scores[i])
-            high = max(high, scores[i])
-    counts = np.zeros(high - low + 1 if high - low < most else 0, np.int64)
-    if counts.shape[0]:
-        for i in range(scores.shape[0]):
-            if matches[i]:
-                counts[scores[i] - low] += 1
-    return low, counts
+            verdicts[base + i] = YES if members < enough else NO

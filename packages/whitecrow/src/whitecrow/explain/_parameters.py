@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.detectors import Detector, FewWithin, FittedDetector, detector_from_json
-from whitecrow.declaration import Choice, Exact, Maybe, Name, Number, Parameter, Whole
-from whitecrow.declaration.parameter import FARTHEST, json_object
+from whitecrow.anomaly.detectors import (
+    Detector,
+    FewWithin,
+    FittedDetector,
+    Grubbs,
+    Histogram,
+    LocalOutlierFactor,
+    detector_from_json,
+)
+from whitecrow.declaration import (
+    FARTHEST,
+    Choice,
+    Exact,
+    Maybe,
+    Name,
+    Number,
+    Parameter,
+    Whole,
+    json_object,
+)
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.explain._utilities import (
     CustomUtility,
@@ -26,12 +42,10 @@ from whitecrow.question import Shortcuts
 
 Rule = Detector | DistanceAnomaly
 
-DETECTORS: dict[str, dict[str, Any]] = {
-    "lof": {"k": 20, "threshold": "3/2"},
-    "grubbs": {"level": "1/20", "sides": "both"},
-    "histogram": {"bins": "sqrt", "frequency": "1/400"},
+_DETECTORS: dict[str, type[LocalOutlierFactor | Grubbs | Histogram]] = {
+    kind.kind: kind for kind in (LocalOutlierFactor, Grubbs, Histogram)
 }
-"""The detectors that have defaults, and what these are."""
+"""The detectors that have defaults."""
 
 _LINE_METRICS = ("euclidean", "manhattan", "chebyshev")
 
@@ -50,9 +64,11 @@ class DetectorChoice(Parameter[Rule, Any]):
 
     def parse(self, value: object, owner: str) -> Rule:
         if isinstance(value, Mapping):
-            far = value.get("kind") == FewWithin.kind and "radius" in value
-            rest = {key: one for key, one in value.items() if key != "kind"}
-            value = DistanceAnomaly.from_json(rest) if far else detector_from_json(value)
+            if value.get("kind") == FewWithin.kind and "radius" in value:
+                value = {name: given for name, given in value.items() if name != "kind"}
+                value = DistanceAnomaly.from_json(value)
+            else:
+                value = detector_from_json(value)
         if isinstance(value, str):
             value = self._named(value, owner)
         if isinstance(value, DistanceAnomaly):
@@ -65,13 +81,13 @@ class DetectorChoice(Parameter[Rule, Any]):
         return value
 
     def _named(self, name: str, owner: str) -> Detector:
-        if name in DETECTORS:
-            return detector_from_json({"kind": name, **DETECTORS[name]})
+        if name in _DETECTORS:
+            return _DETECTORS[name]()
         try:
             return FittedDetector(name)
         except InvalidInput:
             must = (
-                f"one of {', '.join(DETECTORS)}, a registered detector's name, "
+                f"one of {', '.join(_DETECTORS)}, a registered detector's name, "
                 "a DistanceAnomaly or a detector"
             )
             raise invalid(owner, self.name, must, name) from None
@@ -87,7 +103,7 @@ class DetectorChoice(Parameter[Rule, Any]):
         other = {
             "type": "object",
             "required": ["kind"],
-            "properties": {"kind": {"type": "string", "enum": [*DETECTORS, FittedDetector.kind]}},
+            "properties": {"kind": {"type": "string", "enum": [*_DETECTORS, FittedDetector.kind]}},
             "description": "A detector with its own parameters, as the library writes it.",
         }
         return {"anyOf": [named, far, other]}
@@ -110,11 +126,11 @@ class UtilityChoice(Parameter[Utility, Any]):
     }
 
     def parse(self, value: object, owner: str) -> Utility:
-        found = utility_from_json(value) if isinstance(value, str | Mapping) else value
-        if not isinstance(found, Population | Overlap | Isolation | CustomUtility):
+        utility = utility_from_json(value) if isinstance(value, str | Mapping) else value
+        if not isinstance(utility, Population | Overlap | Isolation | CustomUtility):
             must = "population, overlap, isolation or a CustomUtility"
-            raise invalid(owner, self.name, must, found)
-        return found
+            raise invalid(owner, self.name, must, utility)
+        return utility
 
     def dump(self, value: Utility) -> dict[str, Any]:
         return value.to_json()
@@ -145,10 +161,10 @@ class Start(Parameter[Mapping[str, tuple[Any, ...]], Mapping[str, Any]]):
             for name, values in value.items()
         }
         for name, values in listed.items():
-            for one in (name, *values):
-                known = isinstance(one, str | int | float)
-                if not known or (not isinstance(one, str) and not abs(one) <= FARTHEST):
-                    raise invalid(owner, self.name, "texts and numbers for each attribute", one)
+            for value in (name, *values):
+                number = isinstance(value, int | float) and abs(value) <= FARTHEST
+                if not isinstance(value, str) and not number:
+                    raise invalid(owner, self.name, "texts and numbers for each attribute", value)
             if not isinstance(name, str):
                 raise invalid(owner, self.name, "a mapping whose keys are column names", name)
         return {name: tuple(sorted(set(listed[name]), key=str)) for name in sorted(listed)}
@@ -157,9 +173,9 @@ class Start(Parameter[Mapping[str, tuple[Any, ...]], Mapping[str, Any]]):
         return {name: list(values) for name, values in value.items()}
 
     def schema(self) -> dict[str, Any]:
-        one: list[dict[str, Any]] = [{"type": "string"}, {"type": "number"}]
-        many = {"type": "array", "items": {"anyOf": one}}
-        return {"type": "object", "additionalProperties": {"anyOf": [many, *one]}}
+        value: list[dict[str, Any]] = [{"type": "string"}, {"type": "number"}]
+        values = {"type": "array", "items": {"anyOf": value}}
+        return {"type": "object", "additionalProperties": {"anyOf": [values, *value]}}
 
     def from_text(self, text: str, owner: str) -> object:
         return json_object(text, self.flag)
@@ -168,22 +184,13 @@ class Start(Parameter[Mapping[str, tuple[Any, ...]], Mapping[str, Any]]):
         return json.dumps(written, ensure_ascii=False)
 
 
-def number_of(record: Mapping[str, Any], name: str, owner: str) -> float:
-    """Return a value of the record that must be a finite number."""
-    value = record[name]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise invalid(owner, name, "a number", value)
-    if not math.isfinite(value):
-        raise invalid(owner, name, "a finite number", value)
-    return value
-
-
-_OF = {
+_OPTIONS = {
     "distance": ("beta", "radius"),
-    "lof": ("neighbours", "threshold"),
+    "lof": ("k", "threshold"),
     "grubbs": ("level", "sides"),
     "histogram": ("bins", "frequency"),
 }
+"""Whose options they are, by the names that the detectors use too."""
 
 
 class DetectorOptions(Shortcuts):
@@ -196,10 +203,8 @@ class DetectorOptions(Shortcuts):
     radius: Maybe[float, float] = Maybe(
         Number(least=0, help="distance: how near is near.", group="model"), default=None
     )
-    neighbours: Maybe[int, int] = Maybe(
-        Whole(help="lof: neighbours (20).", option="k", group="details"),
-        default=None,
-        option="k",
+    k: Maybe[int, int] = Maybe(
+        Whole(help="lof: neighbours (20).", label="Neighbours", group="details"), default=None
     )
     threshold: Maybe[Fraction, Exactly] = Maybe(
         Exact(help="lof: an outlier's factor is above it (3/2).", group="details"), default=None
@@ -227,48 +232,43 @@ class DetectorOptions(Shortcuts):
         kind = given.get("detector", "distance")
         if not isinstance(kind, str):
             return given
-        said = {name: one for name, one in self.to_json().items() if one is not None}
-        crowd = said.pop("crowd", None)
-        for other, names in _OF.items():
-            for name in set(names) & set(said):
-                if other != kind:
+        options = {name: value for name, value in self.to_json().items() if value is not None}
+        crowd = options.pop("crowd", None)
+        for owner, names in _OPTIONS.items():
+            for name in set(names) & set(options):
+                if owner != kind:
                     flag = self.parameters[name].flag
-                    raise InvalidInput(f"{flag} belongs to --detector {other}, not to {kind}.")
-        found = {**given, "detector": self._detector(kind, said)}
+                    raise InvalidInput(f"{flag} belongs to --detector {owner}, not to {kind}.")
+        asked = {**given, "detector": _with_options(kind, options)}
         if crowd is not None:
             if given.get("utility") not in (None, "isolation"):
                 raise InvalidInput(
                     f"--crowd belongs to --utility isolation, not to {given['utility']}."
                 )
-            found["utility"] = {"kind": "isolation", "crowd": crowd}
-        return found
+            asked["utility"] = {"kind": "isolation", "crowd": crowd}
+        return asked
 
     @classmethod
     def contract(cls, written: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Say a detector by its name and options."""
-        rest, detector, said = dict(written), written.get("detector"), {}
-        if isinstance(detector, Mapping) and detector.get("kind") in _OF:
+        rest, options = dict(written), {}
+        detector, utility = written.get("detector"), written.get("utility")
+        if isinstance(detector, Mapping) and detector.get("kind") in _OPTIONS:
             rest["detector"] = detector["kind"]
-            known = set(_OF[detector["kind"]]) | {"k"}
-            said = {
-                "neighbours" if name == "k" else name: value
-                for name, value in detector.items()
-                if name in known
-            }
-        utility = written.get("utility")
+            names = _OPTIONS[detector["kind"]]
+            options = {name: value for name, value in detector.items() if name in names}
         if isinstance(utility, Mapping) and utility.get("kind") == "isolation":
-            rest["utility"], said["crowd"] = "isolation", utility.get("crowd")
-        return rest, said
+            rest["utility"], options["crowd"] = "isolation", utility.get("crowd")
+        return rest, options
 
-    def _detector(self, kind: str, said: dict[str, Any]) -> Any:
-        if kind == "distance":
-            if len(said) < 2:
-                raise InvalidInput("The rule 'distance' needs both a beta and a radius.")
-            return {"kind": "distance", **said}
-        if not said:
-            return kind
-        if str(said.get("bins", "")).isdigit():
-            said["bins"] = int(said["bins"])
-        if "neighbours" in said:
-            said["k"] = said.pop("neighbours")
-        return {"kind": kind, **DETECTORS[kind], **said}
+
+def _with_options(kind: str, options: dict[str, Any]) -> Any:
+    if kind == "distance":
+        if len(options) < 2:
+            raise InvalidInput("The rule 'distance' needs both a beta and a radius.")
+        return {"kind": "distance", **options}
+    if not options:
+        return kind
+    if str(options.get("bins", "")).isdigit():
+        options["bins"] = int(options["bins"])
+    return {**_DETECTORS[kind]().to_json(), **options}

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow.declaration import whole
 from whitecrow.errors import InvalidInput, invalid
 
 _MOST_WORK = 2**28
@@ -28,52 +29,44 @@ _MOST_SCORE = 2**62
 """Utilities are 64-bit numbers: within these bounds none can wrap around, whatever the data."""
 
 
-class Utility(Protocol):
+class Utility:
     """The public description of a utility."""
 
     kind: ClassVar[str]
+    prefers: ClassVar[str] = ""
 
     @property
     def spread(self) -> int:
         """The cost of one draw in units of ``eta``."""
+        return 1
 
     def words(self) -> str:
         """Say what is preferred."""
+        return f"contexts {self.prefers} are preferred"
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object."""
+        return {"kind": self.kind}
 
 
 @dataclass(frozen=True)
-class Population:
+class Population(Utility):
     """The number of records in the context: the outlier stands out from many."""
 
     kind: ClassVar[str] = "population"
-    spread: ClassVar[int] = 1
-
-    def words(self) -> str:
-        return "contexts with many records are preferred"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind}
+    prefers: ClassVar[str] = "with many records"
 
 
 @dataclass(frozen=True)
-class Overlap:
+class Overlap(Utility):
     """The number of records shared with the starting context."""
 
     kind: ClassVar[str] = "overlap"
-    spread: ClassVar[int] = 1
-
-    def words(self) -> str:
-        return "contexts that share many records with the starting context are preferred"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind}
+    prefers: ClassVar[str] = "that share many records with the starting context"
 
 
 @dataclass(frozen=True)
-class Isolation:
+class Isolation(Utility):
     """The margin by which the record is isolated, as far as a crowd backs it: unconditional.
 
     With B records within the radius of the record (itself included) and F further away, the
@@ -91,11 +84,8 @@ class Isolation:
     kind: ClassVar[str] = "isolation"
 
     def __post_init__(self) -> None:
-        crowd = self.crowd
-        whole = isinstance(crowd, int) and not isinstance(crowd, bool)
-        if crowd is not None and not (whole and 1 <= crowd <= _MOST_CROWD):
-            must = f"a whole number between 1 and {_MOST_CROWD}"
-            raise invalid("Isolation", "crowd", must, crowd)
+        if self.crowd is not None:
+            whole(self.crowd, "Isolation", "crowd", most=_MOST_CROWD)
 
     def of(self, beta: int) -> Isolation:
         """Return this utility with its crowd settled for a model."""
@@ -106,7 +96,6 @@ class Isolation:
 
     @property
     def spread(self) -> int:
-        """The cost of one draw in units of ``eta``."""
         assert self.crowd is not None
         return self.crowd
 
@@ -124,7 +113,7 @@ Score = Callable[[NDArray[np.int64], Mapping[str, int]], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
-class CustomUtility:
+class CustomUtility(Utility):
     """A utility of one's own: any function of the context's records, by number, and its shape.
 
     The function is only ever called with public arguments, all sizes ``1 .. limit`` at once and
@@ -180,19 +169,16 @@ class CustomUtility:
             raise invalid(owner, "name", "a non-empty text", self.name)
         if not callable(self.score):
             raise invalid(owner, "score", "a function of sizes and values", self.score)
-        for parameter in ("sensitivity", "limit"):
-            value = getattr(self, parameter)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise invalid(owner, parameter, "a whole number of at least 1", value)
+        whole(self.sensitivity, owner, "sensitivity")
+        whole(self.limit, owner, "limit")
         edges = tuple(self.edges)
-        known = all(isinstance(edge, int | float) and math.isfinite(edge) for edge in edges)
-        if not known or list(edges) != sorted(set(edges)):
+        finite = all(isinstance(edge, int | float) and math.isfinite(edge) for edge in edges)
+        if not finite or list(edges) != sorted(set(edges)):
             raise invalid(owner, "edges", "finite numbers in ascending order", self.edges)
         object.__setattr__(self, "edges", edges)
 
     @property
     def spread(self) -> int:
-        """The cost of one draw in units of ``eta``."""
         return self.sensitivity if self.monotone else 2 * self.sensitivity
 
     @property
@@ -206,21 +192,21 @@ class CustomUtility:
         the last band running fastest.
         """
         sizes = np.indices(self._shape).reshape(len(self._shape), -1)
-        found = np.asarray(self.score(sizes if self.edges else sizes[0] + 1, dict(values)))
-        if found.shape != (self.cells,) or not np.issubdtype(found.dtype, np.integer):
+        table = np.asarray(self.score(sizes if self.edges else sizes[0] + 1, dict(values)))
+        if table.shape != (self.cells,) or not np.issubdtype(table.dtype, np.integer):
             must = "a function that returns one whole number for each size"
-            raise invalid("CustomUtility", "score", must, f"{found.dtype} of shape {found.shape}")
-        if int(found.min()) < -_MOST_SCORE or int(found.max()) > _MOST_SCORE:
+            raise invalid("CustomUtility", "score", must, f"{table.dtype} of shape {table.shape}")
+        if int(table.min()) < -_MOST_SCORE or int(table.max()) > _MOST_SCORE:
             must = "a function whose scores lie within 2^62 of 0"
             raise invalid("CustomUtility", "score", must, "a larger one")
-        found = found.astype(np.int64)
-        for band, steps in enumerate(self._steps(found)):
+        table = table.astype(np.int64)
+        for band, steps in enumerate(self._steps(table)):
             one_way = self.monotone and not (self.edges and (steps <= 0).all())
             wrong = np.argwhere((steps < (0 if one_way else -self.sensitivity))
                                 | (steps > self.sensitivity))  # fmt: skip
             if len(wrong):
                 self._refuse(wrong[0], band, int(steps[tuple(wrong[0])]), values)
-        return found
+        return table
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -261,13 +247,9 @@ class CustomUtility:
         """
         work = prod(sizes.values()) * self.cells
         if work > _MOST_WORK or (self.edges and self.cells > _MOST_CELLS):
-            raise invalid(
-                "CustomUtility",
-                "limit",
-                "small enough to check every shape of context",
-                self.limit,
-                "Lower it, or use fewer attributes or edges.",
-            )
+            must = "small enough to check every shape of context"
+            hint = "Lower it, or use fewer attributes or edges."
+            raise invalid("CustomUtility", "limit", must, self.limit, hint)
         _check_everywhere(self, tuple(sorted(sizes.items())))
 
     def words(self) -> str:
@@ -287,20 +269,20 @@ class CustomUtility:
 @lru_cache(maxsize=64)
 def _check_everywhere(utility: CustomUtility, sizes: tuple[tuple[str, int], ...]) -> None:
     names = [name for name, _ in sizes]
-    known = np.zeros(len(utility.edges) + 1, dtype=np.int64)
+    before = np.zeros(len(utility.edges) + 1, dtype=np.int64)
     for shape in product(*(range(1, size + 1) for _, size in sizes)):
         values = dict(zip(names, shape, strict=True))
         if not (utility.edges and utility.monotone):
             utility.table(values)
             continue
         ways = utility.ways(values)
-        if (ways * known < 0).any():  # one record would move two contexts apart by twice the step
-            band = int(np.argmin(ways * known)) + 1
+        if (ways * before < 0).any():  # one record would move two contexts apart by twice the step
+            band = int(np.argmin(ways * before)) + 1
             raise InvalidInput(
                 f"The utility {utility.name!r} declares monotone, but records of band {band} raise "
                 f"the score in contexts of some shapes and lower it in others, as with {values}."
             )
-        known = np.where(known == 0, ways, known)
+        before = np.where(before == 0, ways, before)
 
 
 _REGISTERED: dict[str, CustomUtility] = {}
@@ -328,9 +310,9 @@ def utility_from_json(data: str | Mapping[str, Any]) -> Utility:
     if kind == "isolation":
         return Isolation(None if isinstance(data, str) else data.get("crowd"))
     if kind == "custom" and not isinstance(data, str):
-        known = _REGISTERED.get(data["name"])
-        if known is not None and known.to_json() == dict(data):
-            return known
+        utility = _REGISTERED.get(data["name"])
+        if utility is not None and utility.to_json() == dict(data):
+            return utility
         raise InvalidInput(f"The utility {data['name']!r} is not registered here in this form.")
     must = "one of population, overlap, isolation, or a CustomUtility"
     raise invalid("Explain", "utility", must, data)

@@ -20,22 +20,22 @@ def release(question: Explain, facts: ExplainFacts, source: Source | None = None
     answer has the same law on every pair the promise covers, since it depends on the data
     through the matching set alone; under the differential notion it does not occur.
     """
-    found = searched(question, facts, SourceDraws(source))
-    if found is None:
+    context = searched(question, facts, SourceDraws(source))
+    if context is None:
         words = f"in no context was the record found to be an outlier in {question.metric}"
         return {"context": None, "words": words, "where": None}
     space = facts.space
     return {
-        "context": space.labels(found),
-        "words": space.words(found),
-        "where": space.where(found),
+        "context": space.labels(context),
+        "words": space.words(context),
+        "where": space.where(context),
     }
 
 
 def matching(facts: ExplainFacts) -> list[int]:
     """Return every context in which the record is an outlier: exact, hence private."""
-    found: list[int] = np.flatnonzero(facts.exact_graph.matching()).tolist()
-    return found
+    contexts: list[int] = np.flatnonzero(facts.exact_graph.matching()).tolist()
+    return contexts
 
 
 def searched(question: Explain, facts: ExplainFacts, draws: Draws) -> int | None:

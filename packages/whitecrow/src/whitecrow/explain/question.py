@@ -16,18 +16,10 @@ from whitecrow.anomaly.detectors import Detector, FewWithin, FittedDetector
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Epsilon, Maybe, Name, Names, Record, Whole
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.explain._parameters import (
-    DetectorChoice,
-    DetectorOptions,
-    Start,
-    UtilityChoice,
-    number_of,
-)
+from whitecrow.explain._parameters import DetectorChoice, DetectorOptions, Start, UtilityChoice
 from whitecrow.explain._utilities import CustomUtility, Isolation, Population, Utility
-from whitecrow.explain.contexts import Space
-from whitecrow.explain.grid import Grid
+from whitecrow.explain.contexts import Grid, Space
 from whitecrow.explain.search import SEARCHES, TRIES, draws_of
-from whitecrow.explain.text import describe_words
 from whitecrow.limits import Limits, worst_case
 from whitecrow.privacy import ConditionalPrivacy, DifferentialPrivacy, Guarantee, unrounded
 from whitecrow.question import Question, Said
@@ -35,6 +27,7 @@ from whitecrow.question import Question, Said
 MOST_SAMPLES = 10_000
 DIRECT_BITS, FITTED_BITS = 26, 12
 _OWNER = "Explain"
+_SURE = 0.95
 
 
 class Explain(Question):
@@ -195,7 +188,9 @@ class Explain(Question):
     def on_grid(self, card: Card) -> tuple[Grid, int, Detector]:
         """Return the metric's grid, the record's own step, and the detector on that grid."""
         grid = Grid.of(self.metric, card)
-        value = number_of(self.record, self.metric, _OWNER)
+        value = self.record[self.metric]
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise invalid(_OWNER, self.metric, "a number", value)
         column = card.column(self.metric)
         if column.lower is not None and column.upper is not None:
             if column.outside == "clip":
@@ -281,7 +276,31 @@ class Explain(Question):
         )
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-        return describe_words(self, card, self.guesses.from_json(guesses).margin)
+        space = self.space(card)
+        search = self.searching(space)
+        eta = self.eta(card, search)
+        draws = draws_of(search, self.samples)
+        figures: dict[str, Any] = {
+            "free_values": space.bits,
+            "search": search,
+            "private_draws": draws,
+            "weight": str(eta),
+            "utility": self.preferred.kind,
+        }
+        if self.notion == "differential":
+            rate = float(self.epsilon) / card.contribution
+            margin = self.guesses.from_json(guesses).margin
+            outlook = _unconditional(self, space.bits, search, rate, margin, figures)
+        else:
+            outlook = _conditional(self, space.bits, search, float(eta), figures)
+        words = (
+            f"A context over {', '.join(self.attributes)} for the record, out of 2^{space.bits} "
+            f"that contain its values, where an outlier in {self.metric} is a record for which "
+            f"{self.rule()}; {self.preferred.words()}. Search: {search}, {draws} private "
+            f"{'draw' if draws == 1 else 'draws'}. {outlook} The record asked about is part of the "
+            "question: it is not protected, and what is said of it is said openly."
+        )
+        return words, figures
 
     def says(self, answer: Any) -> Said:
         """Name the context, in words and as a condition in SQL."""
@@ -295,37 +314,110 @@ class Explain(Question):
         return Said(f"Among: {answer['words']}", detail, [["Attribute", "Values"], *rows])
 
 
+def outlier_probability(margin: int, rate: float, bits: int) -> float:
+    """Return a lower bound on the chance that an unconditional answer is a true outlier context.
+
+    A context of this margin with its share of a crowd has utility ``margin`` (in units of the
+    crowd), every context in which the record is no outlier has at most 0, and there are
+    ``2**bits`` contexts (``proof.md``, Theorem 6).
+
+    Examples
+    --------
+    >>> round(outlier_probability(20, 1.0, 22), 3)
+    0.991
+    """
+    # ln of the number of other contexts; a single context is certain.
+    others = bits * math.log(2) + math.log1p(-(2.0**-bits)) if bits else -math.inf
+    return 1 / (1 + math.exp(min(700.0, others - rate * margin)))
+
+
+def _conditional(
+    question: Explain, bits: int, search: str, eta: float, figures: dict[str, Any]
+) -> str:
+    candidates = bits * math.log(2) if search == "direct" else math.log(question.samples + 1)
+    short = (candidates - math.log(1 - _SURE)) / eta
+    figures["shortfall_95"] = math.ceil(short)
+    among = "all matching contexts" if search == "direct" else "the contexts visited"
+    return (
+        "The answer is always a context in which the record is an outlier, or that none was "
+        f"found; with probability {_SURE:.0%} its utility is at most {math.ceil(short)} below "
+        f"the best of {among}. Anyone who sees the answer knows for certain that the record is an "
+        "outlier there; if one more or one fewer record would change in which contexts it is one, "
+        "nothing is promised about that record (ask with notion='differential' for a promise "
+        "without this condition)."
+    )
+
+
+def _unconditional(
+    question: Explain,
+    bits: int,
+    search: str,
+    rate: float,
+    margin: int | None,
+    figures: dict[str, Any],
+) -> str:
+    detector, utility = question.detector, question.preferred
+    assert isinstance(detector, DistanceAnomaly | FewWithin)
+    assert isinstance(utility, Isolation)
+    words = (
+        "The answer is always a context, and the promise to everyone else has no condition; "
+        "the price of that is that the record may be no outlier in it."
+    )
+    if search != "direct":
+        return words + (
+            " A sampling search looks at a random part of the contexts, so no bound on that "
+            "follows from public facts; the direct search has one."
+        )
+    beta, crowd = detector.beta, utility.spread
+    full = outlier_probability(beta, rate, bits)
+    needed = math.ceil((math.log(_SURE / (1 - _SURE)) + bits * math.log(2)) / rate)
+    figures |= {"margin_for_95": needed, "margin_most": beta, "probability_at_most_margin": full}
+    words += (
+        f" If some context leaves it at most beta+1-s of {beta} records near and at least "
+        f"s*{crowd}/{beta} far, it is an outlier in the answer with probability at least 95% for "
+        f"s >= {needed}, and at least {_floor(full)} for the largest possible s = {beta}."
+    )
+    if needed > beta:
+        words += " That is out of reach here: raise epsilon or beta, or use fewer free values."
+    if margin is not None:
+        if margin > beta:
+            raise invalid("describe", "margin", f"a whole number between 0 and {beta}", margin)
+        chance = outlier_probability(margin, rate, bits)
+        figures["probability"] = chance
+        words += f" For the margin {margin} you expect, it is at least {_floor(chance)}."
+    return words
+
+
+def _floor(chance: float) -> str:
+    """Show a lower bound without rounding it up."""
+    return f"{math.floor(chance * 1000) / 10:g}%"
+
+
 def _digest(decides: list[Any]) -> str:
-    written = json.dumps(decides, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(written.encode()).hexdigest()[:32]
+    text = json.dumps(decides, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _utility(given: Utility | None, detector: Detector | DistanceAnomaly, notion: str) -> Utility:
     distance = isinstance(detector, DistanceAnomaly | FewWithin)
     if notion == "differential" and not distance:
-        raise invalid(
-            _OWNER,
-            "detector",
-            "the distance model (a DistanceAnomaly) under the differential notion",
-            getattr(detector, "kind", detector),
+        must = "the distance model (a DistanceAnomaly) under the differential notion"
+        hint = (
             "Other detectors have no margin that one record changes little; "
-            "use notion='conditional' for them.",
+            "use notion='conditional' for them."
         )
-    found = given or (Isolation(None) if notion == "differential" else Population())
-    if notion == "differential" and not isinstance(found, Isolation):
-        raise invalid(
-            _OWNER,
-            "utility",
-            "isolation under the differential notion",
-            found.kind,
-            "Any other would find large contexts, outlier or not.",
-        )
-    if isinstance(found, Isolation):
+        raise invalid(_OWNER, "detector", must, getattr(detector, "kind", detector), hint)
+    utility = given or (Isolation(None) if notion == "differential" else Population())
+    if notion == "differential" and not isinstance(utility, Isolation):
+        must = "isolation under the differential notion"
+        hint = "Any other would find large contexts, outlier or not."
+        raise invalid(_OWNER, "utility", must, utility.kind, hint)
+    if isinstance(utility, Isolation):
         if not isinstance(detector, DistanceAnomaly | FewWithin):
             must = "another than isolation without the distance model"
-            raise invalid(_OWNER, "utility", must, found.kind)
-        return found.of(detector.beta)
-    return found
+            raise invalid(_OWNER, "utility", must, utility.kind)
+        return utility.of(detector.beta)
+    return utility
 
 
 def cost(question: Explain, card: Card, records: int) -> Limits:
@@ -340,8 +432,8 @@ def cost(question: Explain, card: Card, records: int) -> Limits:
         contexts = TRIES + float(question.samples + 1) * space.bits
     each = 1.0
     if isinstance(question.detector, FittedDetector):  # fitted anew in each context
-        written = question.detector.to_json()["parameters"]
-        each = 100.0 * float(written.get("n_estimators", 100))
+        settings = question.detector.to_json()["parameters"]
+        each = 100.0 * float(settings.get("n_estimators", 100))
     # Records of the same attributes and the same rounded value are one cell; judging a context
     # looks at each cell once, sorting it first.
     judged = contexts * records * (1 + math.log2(records)) * each

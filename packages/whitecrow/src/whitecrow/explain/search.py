@@ -110,10 +110,10 @@ def search(
     return visited[draws.choose(graph.utility(visited), eta)]
 
 
-def _neighbours(graph: Graph, context: int, known: set[int]) -> list[int]:
-    """Return the matching contexts one free bit away that are not known yet."""
+def _neighbours(graph: Graph, context: int, seen: set[int]) -> list[int]:
+    """Return the matching contexts one free bit away that were not seen yet."""
     near = [context ^ (1 << bit) for bit in range(graph.bits)]
-    fresh = [other for other in near if other not in known]
+    fresh = [other for other in near if other not in seen]
     return [other for other, fits in zip(fresh, graph.match(fresh), strict=True) if fits]
 
 
@@ -128,8 +128,8 @@ def _direct(graph: Graph, draws: Draws, eta: Fraction) -> int | None:
 
 def _uniform(graph: Graph, draws: Draws, samples: int) -> list[int]:
     """Algorithm 2: uniform matching contexts, with repetition."""
-    found = (draws.matching(graph) for _ in range(samples))
-    return [context for context in found if context is not None]
+    drawn = (draws.matching(graph) for _ in range(samples))
+    return [context for context in drawn if context is not None]
 
 
 def _walk(graph: Graph, draws: Draws, samples: int, start: int) -> list[int]:
@@ -159,12 +159,12 @@ def _dfs(graph: Graph, draws: Draws, samples: int, start: int, eta: Fraction) ->
 
 def _bfs(graph: Graph, draws: Draws, samples: int, start: int, eta: Fraction) -> list[int]:
     """Algorithm 5: a useful one of all contexts seen so far, whose neighbours are seen next."""
-    visited, frontier, known = [start], [], {start}
+    visited, frontier, seen = [start], [], {start}
     here = start
     while True:
-        fresh = _neighbours(graph, here, known)
+        fresh = _neighbours(graph, here, seen)
         frontier += fresh
-        known.update(fresh)
+        seen.update(fresh)
         if len(visited) > samples or not frontier:
             return visited
         here = frontier.pop(draws.choose(graph.utility(frontier), eta))
@@ -191,11 +191,9 @@ class SourceDraws:
         return permute_and_flip(utilities, eta, self._source)
 
     def level(self, levels: Sequence[int], counts: Sequence[int], eta: Fraction) -> int:
-        """Return the place of a level by the exponential mechanism."""
         return exponential_levels(levels, counts, eta, self._source)
 
     def matching(self, graph: Graph) -> int | None:
-        """Return a uniform matching context, or None after ``TRIES`` that do not match."""
         tried, batch = 0, _FIRST_BATCH
         while tried < TRIES:
             drawn = [self._source.bits(graph.bits) for _ in range(min(batch, TRIES - tried))]

@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +19,15 @@ from numpy.typing import ArrayLike
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.explain.contexts import Space
 from whitecrow.explain.facts import ExplainFacts, gather
-from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import matching, searched
 from whitecrow.explain.question import Explain
-from whitecrow.explain.search import Draws, SourceDraws
+from whitecrow.explain.search import TRIES, Draws, Graph, SourceDraws
 from whitecrow.noise import Source
+from whitecrow.noise.laws import exponential_levels_pmf, permute_and_flip_pmf
 
-Found = tuple[tuple[int, ...], ...] | None
+T = TypeVar("T", bound=Hashable)
+
+Context = tuple[tuple[int, ...], ...] | None
 """A context: the chosen codes of each attribute, or None where none was found."""
 
 _METRIC = "metric"
@@ -37,7 +41,7 @@ def context_release(
     sizes: Sequence[int],
     source: Source | None = None,
     **parameters: Any,
-) -> Found:
+) -> Context:
     """Search a private context for a record among arrays.
 
     .. warning::
@@ -80,7 +84,7 @@ def exact_release_law(
     *,
     sizes: Sequence[int],
     **parameters: Any,
-) -> dict[Found, float]:
+) -> dict[Context, float]:
     """Return the exact output distribution of :func:`context_release` on a small instance.
 
     Every sequence of random decisions is followed, so keep the free values and samples few.
@@ -94,11 +98,11 @@ def exact_release_law(
     >>> law = exact_release_law([[0], [1], [1]], [5, 0, 0], ([0], 5), sizes=[2], epsilon=1,
     ...                         detector=DistanceAnomaly(beta=1, radius=2),
     ...                         notion="conditional")
-    >>> {found: round(p, 3) for found, p in law.items()}
+    >>> {context: round(p, 3) for context, p in law.items()}
     {((0,),): 0.119, ((0, 1),): 0.881}
     """
     space, _, program = _program(attributes, metric, record, sizes, parameters)
-    return {_codes(space, found): p for found, p in law_of(program).items()}
+    return {_codes(space, context): p for context, p in law_of(program).items()}
 
 
 def matching_contexts(
@@ -108,7 +112,7 @@ def matching_contexts(
     *,
     sizes: Sequence[int],
     **parameters: Any,
-) -> list[Found]:
+) -> list[Context]:
     """Return every context in which the record is an outlier (the paper's COE).
 
     .. warning::
@@ -123,7 +127,7 @@ def matching_contexts(
     """
     settings = {"epsilon": 1, "search": "direct", "notion": "conditional", **parameters}
     space, facts, _ = _program(attributes, metric, record, sizes, settings)
-    return [_codes(space, found) for found in matching(facts)]
+    return [_codes(space, context) for context in matching(facts)]
 
 
 def _program(
@@ -152,14 +156,76 @@ def _program(
     return question.space(card), facts, partial(searched, question, facts)
 
 
-def _codes(space: Space, found: int | None) -> Found:
-    if found is None:
+def _codes(space: Space, context: int | None) -> Context:
+    if context is None:
         return None
-    named = dict(
-        zip(
-            (attribute.name for attribute in space.attributes),
-            space.chosen(found),
-            strict=True,
-        )
-    )
-    return tuple(tuple(named[f"attribute {place}"]) for place in range(len(named)))
+    names = [attribute.name for attribute in space.attributes]
+    chosen = dict(zip(names, space.chosen(context), strict=True))
+    return tuple(tuple(chosen[f"attribute {place}"]) for place in range(len(chosen)))
+
+
+# The law of a search, by replaying it along every sequence of decisions
+
+
+class _Replay:
+    """Follows a given sequence of decisions, then takes the first branch, noting all others."""
+
+    def __init__(self, path: Sequence[int]) -> None:
+        self._path = path
+        self.taken: list[int] = []
+        self.laws: list[Sequence[float]] = []
+        self.probability = 1.0
+
+    def _branch(self, law: Sequence[float]) -> int:
+        depth = len(self.taken)
+        branch = self._path[depth] if depth < len(self._path) else 0
+        self.taken.append(branch)
+        self.laws.append(law)
+        self.probability *= law[branch]
+        return branch
+
+    def below(self, n: int) -> int:
+        return self._branch([1 / n] * n)
+
+    def choose(self, utilities: Sequence[int], eta: Fraction) -> int:
+        return self._branch(_flip_law(tuple(utilities), eta))
+
+    def level(self, levels: Sequence[int], counts: Sequence[int], eta: Fraction) -> int:
+        return self._branch(exponential_levels_pmf(levels, counts, eta))
+
+    def matching(self, graph: Graph) -> int | None:
+        every = list(range(1 << graph.bits))
+        matches = [c for c, fits in zip(every, graph.match(every), strict=True) if fits]
+        missed = (1 - len(matches) / len(every)) ** TRIES
+        law = [(1 - missed) / max(1, len(matches))] * len(matches) + [missed]
+        branch = self._branch(law)
+        return matches[branch] if branch < len(matches) else None
+
+
+@lru_cache(maxsize=100_000)
+def _flip_law(utilities: tuple[int, ...], eta: Fraction) -> tuple[float, ...]:
+    return tuple(permute_and_flip_pmf(utilities, eta))
+
+
+def law_of(program: Callable[[Draws], T]) -> dict[T, float]:
+    """Return the exact distribution of what a program of draws returns.
+
+    The program is run once for every sequence of decisions, so it must be small.
+
+    Examples
+    --------
+    >>> law_of(lambda draws: draws.below(2) + draws.below(2))
+    {0: 0.25, 1: 0.5, 2: 0.25}
+    """
+    law: dict[T, float] = defaultdict(float)
+    pending: list[list[int]] = [[]]
+    while pending:
+        path = pending.pop()
+        replay = _Replay(path)
+        outcome = program(replay)
+        if replay.probability > 0:
+            law[outcome] += replay.probability
+        for depth in range(len(path), len(replay.taken)):
+            others = enumerate(replay.laws[depth][1:], start=1)
+            pending.extend([*replay.taken[:depth], branch] for branch, chance in others if chance)
+    return {outcome: law[outcome] for outcome in sorted(law, key=repr)}

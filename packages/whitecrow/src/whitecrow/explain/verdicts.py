@@ -1,10 +1,14 @@
-"""In which contexts is the record an outlier? Fast paths for each detector, settled exactly."""
+"""The other records as a search sees them, and in which contexts the record is an outlier there.
+
+There are fast paths for each detector, settled exactly. All of it is private.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import isqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +21,155 @@ from whitecrow.anomaly.detectors import (
     Histogram,
     LocalOutlierFactor,
 )
-from whitecrow.explain.population import Population
 from whitecrow.neighbours import parallel
 from whitecrow.question import Progress
+
+Counts = NDArray[np.int64]
+Sides = tuple[Counts, Counts, Counts, Counts]
+"""Offsets and cells of the records below one, and of those at or above it."""
+
+_WORD = 64
 
 _BLOCK = 14
 """Inner bits of the direct search: tables of 2^14 entries stay in the cache."""
 
-_LOW = 7
 _FEW = 12
 """Up to this many free bits a loop over contexts is quicker than starting threads."""
 
 _PLAIN = 20
 """Up to this many numpy sums sooner than the compiler is loaded."""
 
-_DOUBT = 2
+
+_DOUBT = 2  # what kernels say where floating point cannot decide
+
+
+class Population:
+    """Everyone but the record asked about, prepared for evaluation in many contexts.
+
+    The record itself belongs to every context exactly once, whether or not the data hold it: if
+    they do, one of its copies is left out here. This makes the effective population a function of
+    the data that changes by at most one record when the data do (``proof.md``, Lemma 1).
+
+    ``needs`` (records by attributes) has the free bit each record needs for each attribute, -1
+    where it shares the record's value; ``offsets`` each record's metric minus the record's own, in
+    steps of the grid; ``counts`` how many records each row stands for, one unless given.
+    """
+
+    def __init__(
+        self,
+        needs: Counts,
+        offsets: Counts,
+        bits: int,
+        counts: Counts | None = None,
+    ) -> None:
+        counts = np.ones(len(offsets), np.int64) if counts is None else counts.copy()
+        same = np.flatnonzero((needs < 0).all(axis=1) & (offsets == 0))
+        counts[same[:1]] -= 1
+        there = np.flatnonzero(counts)
+        self.bits = bits
+        outward = there[np.lexsort((np.sign(offsets[there]), np.abs(offsets[there])))]
+        self.offsets, self.counts = offsets[outward], counts[outward]
+        marks = _signatures(needs[outward], bits)
+        self.signatures, self.cell = _cells(marks)
+        count = len(self.signatures)
+        self._order = np.argsort(self.cell, kind="stable")
+        self._starts = np.searchsorted(self.cell[self._order], np.arange(count))
+        self.size = self._grouped(np.add, self.counts)
+        self.total = self._grouped(np.add, self.offsets * self.counts)
+        self.low = self._grouped(np.minimum, self.offsets)
+        self.high = self._grouped(np.maximum, self.offsets)
+        squares = self.offsets.astype(np.float64) ** 2 * self.counts
+        self.squares = np.bincount(self.cell, weights=squares, minlength=count)
+
+    @property
+    def most(self) -> int:
+        """The largest population any context can have, the record included."""
+        return int(self.counts.sum()) + 1
+
+    def near(self, reach: int) -> Counts:
+        """Return how many records of each cell lie within ``reach`` of the record."""
+        close = np.where(np.abs(self.offsets) <= reach, self.counts, 0)
+        return self._grouped(np.add, close)
+
+    def bands(self, cuts: Sequence[int]) -> Iterator[Counts]:
+        """Yield how many records of each cell lie in each band that these offsets cut."""
+        band = np.searchsorted(cuts, self.offsets, side="right")
+        for place in range(len(cuts) + 1):
+            yield self._grouped(np.add, np.where(band == place, self.counts, 0))
+
+    def _grouped(self, combine: np.ufunc, amounts: Counts) -> Counts:
+        """Combine the amounts of each cell; every cell has at least one record."""
+        if not len(self._starts):
+            return np.zeros(0, dtype=np.int64)
+        return np.asarray(combine.reduceat(amounts[self._order], self._starts), dtype=np.int64)
+
+    def sides(self, reach: int) -> Sides:
+        """Return offsets and cells below the record and at or above it, each outward.
+
+        Only ``reach`` of each cell and side: no context can need more.
+        """
+        return *self._side(self.offsets < 0, reach), *self._side(self.offsets >= 0, reach)
+
+    def _side(self, chosen: NDArray[np.bool_], reach: int) -> tuple[Counts, Counts]:
+        counts = np.minimum(self.counts[chosen], reach)
+        offsets = np.repeat(self.offsets[chosen], counts)
+        cell = np.repeat(self.cell[chosen], counts)
+        keep = _rank_within(cell) < reach
+        return offsets[keep], cell[keep]
+
+    def words(self, contexts: Sequence[int]) -> NDArray[np.uint64]:
+        """Return contexts as rows of 64-bit words, as the signatures are."""
+        width = self.signatures.shape[1]
+        if width == 1:
+            return np.array(contexts, dtype=np.uint64).reshape(-1, 1)
+        octets = b"".join(context.to_bytes(8 * width, "little") for context in contexts)
+        return np.frombuffer(octets, dtype="<u8").astype(np.uint64).reshape(-1, width)
+
+    def narrow(self) -> NDArray[np.uint32]:
+        """Return the signatures as 32-bit numbers, for at most 32 free bits."""
+        return self.signatures[:, 0].astype(np.uint32)
+
+    def inside(self, context: int) -> NDArray[np.bool_]:
+        """Return which cells lie in a context."""
+        lacks = ~self.words([context])[0]
+        return np.asarray(~(self.signatures & lacks).any(axis=1))
+
+    def values(self, context: int) -> Counts:
+        """Return the offsets of a context's population, the record's 0 included, ascending."""
+        inside = self.inside(context)[self.cell]
+        members = np.repeat(self.offsets[inside], self.counts[inside])
+        return np.sort(np.append(members, 0))
+
+
+def _signatures(needs: Counts, bits: int) -> NDArray[np.uint64]:
+    width = max(1, -(-bits // _WORD))
+    signatures = np.zeros((len(needs), width), dtype=np.uint64)
+    for column in needs.T:
+        rows = np.flatnonzero(column >= 0)
+        bit = column[rows]
+        signatures[rows, bit // _WORD] |= np.left_shift(
+            np.uint64(1), (bit % _WORD).astype(np.uint64)
+        )
+    return signatures
+
+
+def _cells(marks: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], Counts]:
+    """Return the different signatures and which of them each record has."""
+    if marks.shape[1] == 1:
+        cells, index = np.unique(marks[:, 0], return_inverse=True)
+        return cells.reshape(-1, 1), index.astype(np.int64)
+    cells, index = np.unique(marks, axis=0, return_inverse=True)
+    return np.ascontiguousarray(cells), index.reshape(-1).astype(np.int64)
+
+
+def _rank_within(cell: Counts) -> Counts:
+    """Return how many earlier entries have the same cell."""
+    order = np.argsort(cell, kind="stable")
+    ranked = cell[order]
+    starts = np.searchsorted(ranked, ranked, side="left")
+    rank = np.empty(len(cell), dtype=np.int64)
+    rank[order] = np.arange(len(cell)) - starts
+    return rank
 
 
 class Verdicts:
@@ -45,107 +183,108 @@ class Verdicts:
     def __init__(self, population: Population, detector: Detector) -> None:
         self.population = population
         self.detector = detector
-        self._batch, self._direct = _paths(population, detector)
+        self._path = _path(population, detector)
+        self._near = None
+        if isinstance(detector, FewWithin):
+            self._near = population.near(detector.reach), detector.beta
 
     def some(self, contexts: Sequence[int]) -> NDArray[np.bool_]:
         """Return the verdict in each of these contexts."""
-        if self._batch is None or not contexts:
+        population = self.population
+        if self._near is not None:
+            near, beta = self._near
+            return some_sums(population, near, contexts) <= beta
+        if self._path is None or not contexts:
             return np.array([self._exact(context) for context in contexts], dtype=bool)
-        found = self._batch(self.population.words(contexts))
-        for place in np.flatnonzero(found == _DOUBT).tolist():
-            found[place] = self._exact(contexts[place])
-        return found.astype(bool)
+        batch, _, cells, sides, settings = self._path
+        words = population.words(contexts)
+        verdicts: NDArray[np.uint8] = batch(population.signatures, cells, sides, settings, words)
+        for at in np.flatnonzero(verdicts == _DOUBT).tolist():
+            verdicts[at] = self._exact(contexts[at])
+        return verdicts.astype(bool)
 
     def all(self, progress: Progress | None = None) -> NDArray[np.bool_]:
         """Return the verdict in every context, in order."""
-        if isinstance(self.detector, FewWithin):
-            near = self.population.near(self.detector.reach)
-            within: NDArray[np.bool_] = (
-                all_sums(self.population, near, 1, progress) <= self.detector.beta
-            )
-            return within
-        count = 1 << self.population.bits
-        if self._batch is not None and self.population.bits <= _FEW:
+        population = self.population
+        if self._near is not None:
+            near, beta = self._near
+            return all_sums(population, near, progress) <= beta
+        count = 1 << population.bits
+        if self._path is not None and population.bits <= _FEW:
             return self.some(range(count))
-        found = np.empty(count, dtype=np.uint8)
-        if self._direct is None:
+        verdicts = np.empty(count, dtype=np.uint8)
+        if self._path is None:
             for context in range(count):
-                found[context] = self._exact(context)
+                verdicts[context] = self._exact(context)
                 if progress is not None and context % 64 == 0:
                     progress(context, count, "contexts")
         else:
-            _in_parts(self.population.bits, self._direct, found, progress)
+            _, direct, cells, (left, left_cell, right, right_cell), settings = self._path
+            marks = population.narrow()
+            sides = left, marks[left_cell], right, marks[right_cell]
+            part = partial(direct, marks, cells, sides, settings)
+            _in_parts(population.bits, part, verdicts, progress, "contexts")
         settled: dict[bytes, bool] = {}
-        for context in np.flatnonzero(found == _DOUBT).tolist():
+        for context in np.flatnonzero(verdicts == _DOUBT).tolist():
             # Contexts that differ by values nobody has share one population.
-            key = np.packbits(self.population.inside(context)).tobytes()
+            key = np.packbits(population.inside(context)).tobytes()
             if key not in settled:
                 settled[key] = self._exact(context)
-            found[context] = settled[key]
-        return found.astype(bool)
+            verdicts[context] = settled[key]
+        return verdicts.astype(bool)
 
     def _exact(self, context: int) -> bool:
         return bool(self.detector.outlier(self.population.values(context), 0))
 
 
-def all_sums(
-    population: Population, amounts: NDArray[np.int64], own: int, progress: Progress | None = None
-) -> NDArray[np.int64]:
-    """Sum an amount over the cells of every context, plus the record's own."""
-    if population.bits <= _PLAIN and not KERNELS.loaded:
-        sums = plain_sums(population, amounts, own)
+def some_sums(population: Population, amounts: Counts, contexts: Sequence[int]) -> Counts:
+    """Sum an amount over the cells of each of these contexts; the record itself adds 1."""
+    from whitecrow.explain import _kernels
+
+    sums: Counts = _kernels.batch_sums(population.signatures, amounts, population.words(contexts))
+    return sums
+
+
+def all_sums(population: Population, amounts: Counts, progress: Progress | None = None) -> Counts:
+    """Sum an amount over the cells of every context; the record itself adds 1."""
+    bits = population.bits
+    if bits <= _PLAIN and not KERNELS.loaded:
+        sums = _plain_sums(population, amounts)
         if progress is not None:
             progress(1, 1, "populations")
         return sums
+    if bits <= _FEW:
+        return some_sums(population, amounts, range(1 << bits))
     from whitecrow.explain import _kernels
 
-    if population.bits <= _FEW:
-        few: NDArray[np.int64] = _kernels.batch_sums(
-            population.signatures, amounts, population.words(range(1 << population.bits)), own
-        )
-        return few
-    found = np.empty(1 << population.bits, dtype=np.int64)
-    marks = population.narrow()
-
-    def part(start: int, stop: int, bits: int) -> None:
-        _kernels.direct_sums(marks, amounts, own, bits, start, stop, found)
-
-    _in_parts(population.bits, lambda bits, found: part, found, progress, what="populations")
-    return found
+    sums = np.empty(1 << bits, dtype=np.int64)
+    part = partial(_kernels.direct_sums, population.narrow(), amounts)
+    _in_parts(bits, part, sums, progress, "populations")
+    return sums
 
 
-def plain_sums(population: Population, amounts: NDArray[np.int64], own: int) -> NDArray[np.int64]:
+def _plain_sums(population: Population, amounts: Counts) -> Counts:
     """Sum with numpy alone: the same whole numbers, without loading the compiler."""
     table = np.zeros(1 << population.bits, np.int64)
     np.add.at(table, population.narrow(), amounts)
-    table[0] += own
+    table[0] += 1
     for bit in range(population.bits):  # each entry becomes the sum over its subsets
         halves = table.reshape(-1, 2, 1 << bit)
         halves[:, 1] += halves[:, 0]
     return table
 
 
-Part = Callable[[int, int, int], None]
-Direct = Callable[[int, NDArray[np.uint8]], Part]
-Batch = Callable[[NDArray[np.uint64]], NDArray[np.uint8]]
-
-
 def _in_parts(
-    bits: int,
-    direct: Callable[..., Part],
-    found: NDArray[np.generic],
-    progress: Progress | None,
-    what: str = "contexts",
+    bits: int, part: Callable[..., None], into: NDArray[Any], progress: Progress | None, what: str
 ) -> None:
     """Run a direct kernel over all outer parts, on all cores."""
     inner = min(bits, _BLOCK)
     outer = 1 << (bits - inner)
-    part = direct(inner, found)
     done = 0
 
     def task(start: int, stop: int) -> None:
         nonlocal done
-        part(start, stop, inner)
+        part(inner, start, stop, into)
         done += stop - start
         if progress is not None:
             progress(done, outer, what)
@@ -153,102 +292,42 @@ def _in_parts(
     parallel.run([partial(task, *span) for span in parallel.chunks(outer, 1)])
 
 
-def _paths(population: Population, detector: Detector) -> tuple[Batch | None, Direct | None]:
-    """Return the compiled paths of a detector, or None where there is only the exact one."""
+Path = tuple[
+    Callable[..., Any], Callable[..., None], tuple[NDArray[Any], ...], Sides, tuple[Any, ...]
+]
+
+
+def _path(population: Population, detector: Detector) -> Path | None:
+    """Return a detector's two kernels and what they take; None where there is the exact one only.
+
+    That is, beside contexts: amounts of each cell, the records on both sides, and settings.
+    """
+    if not isinstance(detector, Grubbs | LocalOutlierFactor | Histogram):
+        return None
+    from whitecrow.explain import _kernels
+
     if isinstance(detector, Grubbs):
-        return _grubbs(population, detector)
+        shares = detector.shares(np.arange(population.most + 1))
+        side = {"both": 0, "high": 1, "low": -1}[detector.sides]
+        # Each square is rounded once, and so is each addition of a record or of a cell.
+        terms = float(2 * population.most + len(population.size))
+        cells = population.size, population.total, population.squares
+        kernels = _kernels.batch_grubbs, _kernels.direct_grubbs
+        return *kernels, cells, population.sides(0), (shares, side, terms)
+    cells = population.size, population.low, population.high
     if isinstance(detector, LocalOutlierFactor):
-        return _lof(population, detector)
-    if isinstance(detector, Histogram):
-        return _histogram(population, detector)
-    if isinstance(detector, FewWithin):
-        return _few_within(population, detector)
-    return None, None
-
-
-def _grubbs(population: Population, detector: Grubbs) -> tuple[Batch, Direct]:
-    from whitecrow.explain import _kernels
-
-    shares = detector.shares(np.arange(population.most + 1))
-    side = {"both": 0, "high": 1, "low": -1}[detector.sides]
-    # Each square is rounded once, and so is each addition of a record or of a cell.
-    terms = float(2 * population.most + len(population.size))
-    sums = (population.size, population.total, population.squares, shares, side, terms)
-
-    def batch(contexts: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        found: NDArray[np.uint8] = _kernels.batch_grubbs(population.signatures, *sums, contexts)
-        return found
-
-    def direct(inner: int, found: NDArray[np.uint8]) -> Part:
-        marks = population.narrow()
-        return lambda start, stop, bits: _kernels.direct_grubbs(
-            marks, *sums, bits, start, stop, found
-        )
-
-    return batch, direct
-
-
-def _lof(population: Population, detector: LocalOutlierFactor) -> tuple[Batch, Direct]:
-    from whitecrow.explain import _kernels
-
-    k, threshold = detector.k, float(detector.threshold)
-    left, left_cell, right, right_cell = population.sides(3 * k)
-
-    def batch(contexts: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        found: NDArray[np.uint8] = _kernels.batch_lof(
-            population.signatures, left, left_cell, right, right_cell, k, threshold, contexts
-        )
-        return found
-
-    def direct(inner: int, found: NDArray[np.uint8]) -> Part:
-        marks, low = population.narrow(), min(inner, _LOW)
-        sides = (left, marks[left_cell], right, marks[right_cell])
-        return lambda start, stop, bits: _kernels.direct_lof(
-            *sides, k, threshold, bits, low, start, stop, found
-        )
-
-    return batch, direct
-
-
-def _histogram(population: Population, detector: Histogram) -> tuple[Batch, Direct]:
-    from whitecrow.explain import _kernels
-
+        settings = detector.k, float(detector.threshold)
+        kernels = _kernels.batch_lof, _kernels.direct_lof
+        return *kernels, cells, population.sides(3 * detector.k), settings
     bins = np.array([detector.bins]) if detector.bins != "sqrt" else _roots(population.most)
     share, whole = detector.frequency.numerator, detector.frequency.denominator
-    spans = (population.size, population.low, population.high)
     # A bin is decided once it holds its share of the population: no cell need show more.
-    left, left_cell, right, right_cell = population.sides(-(-share * population.most // whole))
-
-    def batch(contexts: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        sides = (left, left_cell, right, right_cell)
-        found: NDArray[np.uint8] = _kernels.batch_histogram(
-            population.signatures, *spans, *sides, bins, share, whole, contexts
-        )
-        return found
-
-    def direct(inner: int, found: NDArray[np.uint8]) -> Part:
-        marks = population.narrow()
-        sides = (left, marks[left_cell], right, marks[right_cell])
-        return lambda start, stop, bits: _kernels.direct_histogram(
-            marks, *spans, *sides, bins, share, whole, bits, start, stop, found
-        )
-
-    return batch, direct
+    sides = population.sides(-(-share * population.most // whole))
+    kernels = _kernels.batch_histogram, _kernels.direct_histogram
+    return *kernels, cells, sides, (bins, share, whole)
 
 
-def _roots(most: int) -> NDArray[np.int64]:
+def _roots(most: int) -> Counts:
     """How many bins ``Histogram.count`` gives each size: b for those above (b-1)^2, up to b^2."""
     root = np.arange(1, isqrt(most - 1) + 2)
     return np.concatenate([[0], np.repeat(root, 2 * root - 1)[:most]])
-
-
-def _few_within(population: Population, detector: FewWithin) -> tuple[Batch, None]:
-    near = population.near(detector.reach)
-
-    def batch(contexts: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        from whitecrow.explain import _kernels
-
-        counts = _kernels.batch_sums(population.signatures, near, contexts, 1)
-        return np.asarray(counts <= detector.beta, dtype=np.uint8)
-
-    return batch, None

@@ -22,10 +22,8 @@ from whitecrow.neighbours.parallel import side_by_side
 from whitecrow.noise import Source
 from whitecrow.privacy import Facts
 
-# Counting records by cells, in the same integers wherever the records are.
-#
-# In memory, or where a warehouse keeps them, whose workers run the same loops on their batches
-# and send back sums.
+# Counting records by cells, in the same integers wherever the records are: in memory, or where a
+# warehouse keeps them, whose workers run the same loops on their batches and send back sums.
 
 Matrix = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -62,11 +60,6 @@ class _Work:
 
 def _added_up(counting: Counting, batches: Iterable[Matrix], *, alone: bool) -> Counts:
     """Count batches, on several cores unless told otherwise: the loops release Python's lock."""
-    if alone:
-        counts = np.zeros(counting.size, dtype=np.int64)
-        for rows in batches:
-            counting.count(rows, counts)
-        return counts
     # Each batch adds to sums that nobody else adds to meanwhile.
     sums: deque[Counts] = deque()
 
@@ -78,7 +71,11 @@ def _added_up(counting: Counting, batches: Iterable[Matrix], *, alone: bool) -> 
         counting.count(rows, own)
         sums.append(own)
 
-    side_by_side(count, batches, _TOGETHER)
+    if alone:
+        for rows in batches:
+            count(rows)
+    else:
+        side_by_side(count, batches, _TOGETHER)
     return sum(sums, np.zeros(counting.size, dtype=np.int64))
 
 
@@ -166,8 +163,7 @@ class CellFacts(Facts):
         """Count once what is asked for several times in a row."""
         if not self._counted or self._counted[0] != cells:
             self._counted[:] = cells, self._count(cells)
-        counts: Counts = self._counted[1]
-        return counts
+        return np.asarray(self._counted[1])
 
 
 class Answers(Protocol):

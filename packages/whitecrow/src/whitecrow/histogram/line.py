@@ -16,28 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Column
-from whitecrow.data.columns import FIRST_DAY, LAST_DAY
+from whitecrow.data.values import FIRST_DAY, LAST_DAY
 
 Edges = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_POWERS = (
-    -1074,
-    -1022,
-    -500,
-    -200,
-    -100,
-    -60,
-    -40,
-    -30,
-    *range(-20, 41),
-    50,
-    60,
-    80,
-    100,
-    200,
-    500,
-)
+_LARGE = (50, 60, 80, 100, 200, 500)
+_POWERS = (-1074, -1022, -500, -200, -100, -60, -40, -30, *range(-20, 41), *_LARGE)
 """Octaves where values usually are, and wider cells beyond; either sign."""
 _YEARS = (1000, 1500, 1700, 1800, *range(1850, 2151, 10), 2200, 2500, 3000, 5000)
 _SIGN = -(1 << 63)
@@ -89,11 +74,12 @@ class Line:
     def root(self) -> Edges:
         """Where a new cell begins on the coarsest grid."""
         if self.kind == "date":
-            found = np.array([_first_of_year(year) for year in _YEARS])
+            firsts = np.array([f"{year:04d}-01-01" for year in _YEARS], dtype="datetime64[D]")
+            edges = firsts.astype(np.int64).astype(np.float64)
         else:
             powers = np.array([2.0**power for power in _POWERS])
-            found = np.concatenate([-powers[::-1], [0.0], powers])
-        return self._inside(found, self.lower, self.end)
+            edges = np.concatenate([-powers[::-1], [0.0], powers])
+        return self._inside(edges, self.lower, self.end)
 
     def cut(self, lower: float, upper: float, parts: int) -> Edges:
         """Return the inner edges of about so many parts of a cell."""
@@ -122,7 +108,7 @@ class Line:
         first, last = (end * tens if places >= 0 else end / tens for end in (lower, upper))
         if abs(places) > _MOST_PLACES or max(abs(first), abs(last)) >= 2.0**52:
             return self.cut(lower, upper, parts)
-        step = next((one for one in (1.0, 2.0, 5.0) if (last - first) / one <= parts), 10.0)
+        step = next((unit for unit in (1.0, 2.0, 5.0) if (last - first) / unit <= parts), 10.0)
         steps = step * np.arange(math.floor(first / step) - 1.0, math.ceil(last / step) + 2.0)
         values = steps / tens if places >= 0 else steps * tens
         return self._inside(np.concatenate([values, np.nextafter(values, math.inf)]), lower, upper)
@@ -157,24 +143,18 @@ class Line:
             return np.diff(borders)
         bits = (borders + 0.0).view(np.int64)
         # From the first double to the last is more than a signed number holds, and wraps to it.
-        found = np.diff(np.where(bits >= 0, bits, _SIGN - bits)).view(np.uint64).astype(np.float64)
-        return np.where(_about_zero(borders[:-1], borders[1:]), _OCTAVE, found)
+        widths = np.diff(np.where(bits >= 0, bits, _SIGN - bits)).view(np.uint64)
+        return np.where(_about_zero(borders[:-1], borders[1:]), _OCTAVE, widths.astype(np.float64))
 
     def _inside(self, edges: Edges, lower: float, upper: float) -> Edges:
         """Move edges up to whole numbers where only those occur; keep each once, and inner ones."""
-        found = np.unique(np.ceil(edges) + 0.0 if self.whole else edges + 0.0)
-        inner: Edges = found[(found > lower) & (found < upper)]
-        return inner
+        edges = np.unique(np.ceil(edges) + 0.0 if self.whole else edges + 0.0)
+        return np.asarray(edges[(edges > lower) & (edges < upper)])
 
 
 def _about_zero(lower: Edges, upper: Edges) -> npt.NDArray[np.bool_]:
     """Return which cells reach zero, but not the ends of the line."""
-    found: npt.NDArray[np.bool_] = (lower <= 0.0) & (upper >= 0.0) & np.isfinite(upper - lower)
-    return found
-
-
-def _first_of_year(year: int) -> float:
-    return float((np.datetime64(f"{year:04d}-01-01") - np.datetime64("1970-01-01")).astype(int))
+    return np.asarray((lower <= 0.0) & (upper >= 0.0) & np.isfinite(upper - lower))
 
 
 def line_of(column: Column) -> Line:

@@ -40,15 +40,11 @@ def concentrated(epsilon: Fraction, delta: Fraction) -> Fraction:
     """
     inverse = log_inverse_upper(delta)
 
-    def found(order: int) -> Fraction:
-        return (epsilon + (_log_lower(order - 1) + 1 - inverse) / (order - 1)) / order
-
-    best = max((found(order) for order in _orders()), default=Fraction(0))
+    best = max(
+        (epsilon + (_log_lower(order - 1) + 1 - inverse) / (order - 1)) / order
+        for order in (*range(2, 65), *(round(64 * 1.1**k) for k in range(45)))
+    )
     return Fraction(math.floor(best * (1 << 60)), 1 << 60)
-
-
-def _orders() -> list[int]:
-    return sorted({*range(2, 65), *(round(64 * 1.1**k) for k in range(45))})
 
 
 def _log_lower(number: int) -> Fraction:

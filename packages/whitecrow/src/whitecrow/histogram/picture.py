@@ -5,18 +5,15 @@ from __future__ import annotations
 import html
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.errors import InvalidInput
 from whitecrow.figures import panels
-from whitecrow.histogram.columns import Categories
-from whitecrow.rendering.bars import WIDE, histogram, ranked
-
-if TYPE_CHECKING:
-    from whitecrow.histogram.table import TableProfile
+from whitecrow.histogram.table import Categories, TableProfile
+from whitecrow.rendering import WIDE, histogram, ranked
 
 Floats = NDArray[np.float64]
 
@@ -51,13 +48,11 @@ def _page(profile: TableProfile) -> str:
 def fragment(profile: TableProfile) -> str:
     """Return a table of all columns with their pictures, as HTML."""
     head, *rows = profile.rows()
-    cells = "".join(f"<th>{html.escape(one)}</th>" for one in [*head, "picture"])
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td>{html.escape(one)}</td>" for one in row)
-        + f"<td>{column_svg(profile, row[0])}</td></tr>"
-        for row in rows
-    )
+    cells = "".join(f"<th>{html.escape(cell)}</th>" for cell in [*head, "picture"])
+    body = ""
+    for row in rows:
+        texts = "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
+        body += f"<tr>{texts}<td>{column_svg(profile, row[0])}</td></tr>"
     return (
         f"<p>About {profile.records:,} records. {html.escape(profile.statement)}</p>"
         f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
@@ -67,12 +62,10 @@ def fragment(profile: TableProfile) -> str:
 def column_svg(profile: TableProfile, name: str) -> str:
     """Return the picture of one column: a histogram, or bars for common values."""
     label = f"Released distribution of {name}"
-    if isinstance(profile.column(name), Categories):
-        return ranked(label, list(profile.categories(name).items()))
-    found = densities(profile, name)
-    if found is None:
-        return ranked(label, [])
-    borders, heights = found
+    content = _content(profile, name)
+    if content is None or isinstance(content, dict):
+        return ranked(label, list((content or {}).items()))
+    borders, heights = content
     ends = profile.shown(name, float(borders[0])), profile.shown(name, float(borders[-1]))
     return histogram(label, borders.tolist(), heights.tolist(), ends)
 
@@ -101,42 +94,40 @@ def densities(profile: TableProfile, name: str) -> tuple[Floats, Floats] | None:
 
 def drawn(profile: TableProfile) -> list[Any]:
     """Draw every column that shows more than noise, on a figure of its own; return the Axes."""
-    shown = [name for name in profile.names if _has_picture(profile, name)][:_MOST_DRAWN]
+    contents = {name: _content(profile, name) for name in profile.names}
+    shown = [name for name, content in contents.items() if content][:_MOST_DRAWN]
     if not shown:
         raise InvalidInput("No column of this profile shows more than noise: nothing to draw.")
     figure, axes = panels(len(shown))
     for name, axis in zip(shown, axes, strict=False):
-        _on(profile, name, axis)
+        drawn_column(profile, name, axis)
     figure.suptitle(f"Profile of {profile.basis.name}")
     return list(axes[: len(shown)])
 
 
+def _content(profile: TableProfile, name: str) -> dict[str, int] | tuple[Floats, Floats] | None:
+    """Return what there is to draw of a column: its common values, or borders and heights."""
+    if isinstance(profile.column(name), Categories):
+        return profile.categories(name)
+    return densities(profile, name)
+
+
 def drawn_column(profile: TableProfile, name: str, ax: Any = None) -> Any:
     """Draw one column, on the given Axes or on a figure of its own; return the Axes."""
-    if not _has_picture(profile, name):
+    content = _content(profile, name)
+    if not content:
         raise InvalidInput(f"The column {name!r} shows nothing but noise: nothing to draw.")
     axis = panels(1)[1][0] if ax is None else ax
-    _on(profile, name, axis)
-    return axis
-
-
-def _has_picture(profile: TableProfile, name: str) -> bool:
-    if isinstance(profile.column(name), Categories):
-        return bool(profile.categories(name))
-    return densities(profile, name) is not None
-
-
-def _on(profile: TableProfile, name: str, axis: Any) -> None:
     axis.set_title(name, fontsize=9)
-    if isinstance(profile.column(name), Categories):
-        best = sorted(profile.categories(name).items(), key=lambda item: -item[1])[:_MOST_BARS]
-        axis.barh(range(len(best)), [count for _, count in best], color=_PALE)
-        axis.set_yticks(range(len(best)), [value for value, _ in best], fontsize=7)
-        return
-    found = densities(profile, name)
-    assert found is not None
-    axis.stairs(found[1], found[0], fill=True, color=_PALE)
+    if isinstance(content, dict):
+        most = sorted(content.items(), key=lambda item: -item[1])[:_MOST_BARS]
+        axis.barh(range(len(most)), [count for _, count in most], color=_PALE)
+        axis.set_yticks(range(len(most)), [value for value, _ in most], fontsize=7)
+        return axis
+    borders, heights = content
+    axis.stairs(heights, borders, fill=True, color=_PALE)
     axis.set_yticks([])
     if profile.column(name).kind == "date":
         axis.xaxis_date()  # matplotlib counts days from 1970, too
         axis.tick_params(axis="x", labelrotation=30, labelsize=7)
+    return axis

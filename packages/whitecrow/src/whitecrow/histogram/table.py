@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
@@ -18,15 +18,70 @@ from whitecrow.card import LEAST_SCALE, MOST_SCALE, date_text
 from whitecrow.data import Card, Column
 from whitecrow.data.template import written
 from whitecrow.errors import InvalidInput
-from whitecrow.histogram.columns import Categories, Numbers, quantile, rank_deviation, running
-from whitecrow.histogram.line import Line, line_of
-from whitecrow.histogram.merging import merged
+from whitecrow.histogram.line import Edges, Line, line_of
 from whitecrow.privacy import DifferentialPrivacy
+from whitecrow.privacy.composition import joint_promise
 
 _SURE = 4.0
 """Standard deviations of noise up to which no count is taken for more than noise."""
 _MISSING = "(missing)"
 PROFILE_FORM = "whitecrow-profile 1"
+_DIGITS = 17
+_NEAR = 1 / 64
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What was released of a column of numbers or dates."""
+
+    name: str
+    kind: str
+    edges: tuple[float, ...]  # where a new cell begins
+    counts: tuple[int, ...]  # the noisy count of each cell; there is one cell more than edges
+    missing: int  # the noisy count of missing values
+    deviation: float  # the standard deviation of the noise of each count
+
+    @property
+    def total(self) -> int:
+        """How many records the counts add up to."""
+        return sum(self.counts) + self.missing
+
+    @property
+    def total_deviation(self) -> float:
+        """The standard deviation of the total's noise."""
+        return self.deviation * math.sqrt(len(self.counts) + 1)
+
+
+@dataclass(frozen=True)
+class Categories:
+    """What was released of a column of categories or texts."""
+
+    name: str
+    kind: str
+    values: tuple[str, ...]  # those of the card, then those that were found
+    counts: tuple[int, ...]  # their noisy counts
+    missing: int  # the noisy count of missing values
+    deviation: float  # the standard deviation of the noise of each count
+    listed: int  # how many of the values were on the card
+    # The noisy count from which on a value was named that the card does not list.
+    threshold: int | None = None
+    # The noisy count of values that the card does not list, where none of them is named.
+    others: int | None = None
+
+    @property
+    def total(self) -> int | None:
+        """How many records the counts add up to; unknown where rare values are not counted."""
+        if self.others is None:
+            return None
+        return sum(self.counts) + self.missing + self.others
+
+    @property
+    def total_deviation(self) -> float:
+        """The standard deviation of the total's noise."""
+        return self.deviation * math.sqrt(len(self.counts) + 2)
 
 
 @dataclass(frozen=True)
@@ -86,8 +141,8 @@ class TableProfile:
         """Return about how far off the rank of a quantile is, as a part of all records."""
         column = self._numbers(name)
         below = int(np.searchsorted(column.edges, self.quantile(name, rank), side="right"))
-        found = rank_deviation(column.deviation, below, len(column.counts) - below, rank)
-        return found / max(1, self.records)
+        above = len(column.counts) - below
+        return rank_deviation(column.deviation, below, above, rank) / max(1, self.records)
 
     def bounds(self, name: str) -> tuple[float, float] | None:
         """Return bounds between which all but a few records lie; None where none were found.
@@ -103,10 +158,10 @@ class TableProfile:
         line = self.line(name)
         borders = line.borders(np.array(column.edges))
         ends = borders[full[0] : full[-1] + 2]
-        known = ends[np.isfinite(ends)]
-        if not len(known):
+        finite = ends[np.isfinite(ends)]
+        if not len(finite):
             return None
-        lower, upper = float(known[0]), float(known[-1])
+        lower, upper = float(finite[0]), float(finite[-1])
         if line.whole and np.isfinite(ends[-1]):  # a cell ends before its border
             upper = max(lower, upper - 1.0)
         if lower == upper or line.single(lower, upper):
@@ -133,8 +188,8 @@ class TableProfile:
         """
         half = self.quantile(name, 0.75) - self.quantile(name, 0.25)
         most = self.quantile(name, 0.95) - self.quantile(name, 0.05)
-        found = max(half / 1.349, most / 3.29)
-        return float(f"{found:.3g}") if LEAST_SCALE <= found <= MOST_SCALE else None
+        deviation = max(half / 1.349, most / 3.29)
+        return float(f"{deviation:.3g}") if LEAST_SCALE <= deviation <= MOST_SCALE else None
 
     def missing(self, name: str) -> float:
         """Return the part of the records that has no value, or one of the wrong type."""
@@ -210,51 +265,74 @@ class TableProfile:
         overlap : int, optional
             In how many datasets one person may have records: so many promises add up.
         """
-        return TableProfile(**merged((self, *others), apart, overlap))
+        parts = (self, *others)
+        for other in others:
+            same = other.basis.fingerprint() == self.basis.fingerprint()
+            if not same or other.names != self.names:
+                raise InvalidInput("Only profiles of equal cards and columns can be merged.")
+        # Noise makes every release another: equal counts are one release that is given twice.
+        if len({part.columns for part in parts}) < len(parts):
+            raise InvalidInput(
+                "A profile cannot be merged with itself: two of those given hold the same "
+                "release. Give each of them once."
+            )
+        joint, reason = joint_promise([part.guarantee for part in parts], apart, overlap)
+        columns: list[Numbers | Categories] = []
+        for name in self.names:
+            released = [part.column(name) for part in parts]
+            if numbers := [column for column in released if isinstance(column, Numbers)]:
+                columns.append(_merged_numbers(numbers, self.line(name)))
+            else:
+                named = [column for column in released if isinstance(column, Categories)]
+                columns.append(_merged_categories(named))
+        return TableProfile(
+            tuple(columns),
+            sum(part.records for part in parts),
+            self.basis,
+            joint,
+            f"{joint.statement()} Merged of {len(parts)} profiles; {reason}.",
+            {"kind": "profile", "merged": [dict(part.question) for part in parts]},
+        )
 
     def _drafted(self, column: Column) -> Column:
         released = self.column(column.name)
         if isinstance(released, Categories):
             return self._drafted_category(column, released)
-        found = self.bounds(column.name)
-        if column.bounded or found is None:
+        bounds = self.bounds(column.name)
+        if column.bounded or bounds is None:
             return column
-        lower, upper = found
-        middle = min(max(self.quantile(column.name, 0.5), lower), upper)
-        whole = int if column.type != "number" else float
-        found_column = replace(
+        lower, upper = bounds
+        kind = int if column.type != "number" else float
+        drafted = replace(
             column,
-            lower=whole(lower),
-            upper=whole(upper),
+            lower=kind(lower),
+            upper=kind(upper),
             outside="clip",
             scale=column.scale or self.scale(column.name),
             source="priced question",
         )
         if column.missing == "fill":
-            return found_column
-        return replace(found_column, missing="fill", fill=whole(middle))
+            return drafted
+        middle = min(max(self.quantile(column.name, 0.5), lower), upper)
+        return replace(drafted, missing="fill", fill=kind(middle))
 
     def _drafted_category(self, column: Column, released: Categories) -> Column:
-        found = released.values[released.listed :]
+        unlisted = released.values[released.listed :]
         named = sum(max(0, count) for count in released.counts)
         if not released.values or (column.type == "text" and 2 * named < self.records):
             return column  # mostly rare texts: no category
         some = released.missing > self._sure(released.deviation)
-        if not found and not (some and column.missing != "fill"):
+        if not unlisted and not (some and column.missing != "fill"):
             return column
+        drafted = replace(
+            column, type="category", categories=released.values, source="priced question"
+        )
         if column.missing == "fill":
-            return replace(
-                column, type="category", categories=released.values, source="priced question"
-            )
+            return drafted
         # Rare values are not named, and leave no record out: they count as missing.
+        categories = (*released.values, _MISSING)
         return replace(
-            column,
-            type="category",
-            categories=(*released.values, _MISSING),
-            missing="fill",
-            fill=_MISSING,
-            outside="missing",
-            source="priced question",
+            drafted, categories=categories, missing="fill", fill=_MISSING, outside="missing"
         )
 
     def draft(self) -> dict[str, Any]:
@@ -292,15 +370,15 @@ class TableProfile:
         name, missing = column.name, f"{self.missing(column.name):.1%}"
         if isinstance(column, Categories):
             best = sorted(self.categories(name).items(), key=lambda item: -item[1])
-            said = ", ".join(f"{value} {count:,}" for value, count in best[:3])
+            common = ", ".join(f"{value} {count:,}" for value, count in best[:3])
             if len(best) > 3:
-                said += f", and {len(best) - 3} more"
-            return [name, column.kind, "", "", "", said or "no value is common enough", missing]
-        found = self.bounds(name)
-        if found is None:
+                common += f", and {len(best) - 3} more"
+            return [name, column.kind, "", "", "", common or "no value is common enough", missing]
+        bounds = self.bounds(name)
+        if bounds is None:
             return [name, column.kind, "?", "?", "?", "nothing but noise", missing]
         ranks = [self.shown(name, self.quantile(name, rank)) for rank in (0.05, 0.5, 0.95)]
-        between = " to ".join(self.shown(name, end) for end in found)
+        between = " to ".join(self.shown(name, end) for end in bounds)
         return [name, column.kind, *ranks, between, missing]
 
     def plot(
@@ -341,7 +419,13 @@ class TableProfile:
         return {
             "form": PROFILE_FORM,
             "records": self.records,
-            "columns": [_column_json(column) for column in self.columns],
+            "columns": [
+                {
+                    key: list(value) if isinstance(value, tuple) else value
+                    for key, value in vars(column).items()
+                }
+                for column in self.columns
+            ],
             "card": self.basis.to_json(),
             "guarantee": self.guarantee.to_json(),
             "statement": self.statement,
@@ -354,27 +438,157 @@ class TableProfile:
         """Read what :meth:`to_json` wrote."""
         if not isinstance(data, Mapping) or data.get("form") != PROFILE_FORM:
             raise InvalidInput("This is not a profile that this version can read.")
-        said = data["guarantee"]
+        columns: list[Numbers | Categories] = []
+        for column in data["columns"]:
+            fields: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in column.items()
+            }
+            columns.append(Numbers(**fields) if "edges" in fields else Categories(**fields))
+        promise = data["guarantee"]
         return cls(
-            tuple(_column_of(column) for column in data["columns"]),
+            tuple(columns),
             int(data["records"]),
             Card.from_json(data["card"]),
-            DifferentialPrivacy(said["epsilon"], said["delta"], said["unit"]),
+            DifferentialPrivacy(promise["epsilon"], promise["delta"], promise["unit"]),
             str(data["statement"]),
             dict(data["question"]),
             str(data.get("entry", "")),
         )
 
 
-def _column_json(column: Numbers | Categories) -> dict[str, Any]:
-    return {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in vars(column).items()
-    }
+# Quantiles of noisy counts
 
 
-def _column_of(data: Mapping[str, Any]) -> Numbers | Categories:
-    given: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
-    }
-    return Numbers(**given) if "edges" in given else Categories(**given)
+def running(counts: npt.NDArray[np.int64]) -> Floats:
+    """Return how many records lie below each border: never falling, as near as can be.
+
+    Examples
+    --------
+    >>> running(np.array([4, -2, 4])).tolist()
+    [0.0, 3.0, 3.0, 6.0]
+    """
+    from scipy.optimize import isotonic_regression
+
+    sums = np.concatenate([[0.0], np.cumsum(counts, dtype=np.float64)])
+    # Both ends are known to be the least and the most; the total is what the counts say it is.
+    inner = np.clip(sums, 0.0, max(float(sums[-1]), 0.0))
+    return np.asarray(isotonic_regression(inner).x, dtype=np.float64)
+
+
+def quantile(line: Line, edges: Edges, counts: npt.NDArray[np.int64], rank: float) -> float:
+    """Return a value below which about a part ``rank`` of the values lies.
+
+    Within a cell, values are taken to be spread evenly; of values near the place found, the one
+    with the fewest digits is returned.
+    """
+    below = running(counts)
+    wanted = rank * below[-1]
+    cell = min(int(np.searchsorted(below[1:], wanted, side="left")), len(counts) - 1)
+    inside = (wanted - below[cell]) / max(below[cell + 1] - below[cell], 1e-9)
+    borders = line.borders(edges)
+    lower, upper = float(borders[cell]), float(borders[cell + 1])
+    if not math.isfinite(lower) or not math.isfinite(upper):
+        ends = [end for end in (lower, upper) if math.isfinite(end)]
+        return ends[0] if ends else 0.0
+    if line.single(lower, upper):
+        return lower
+    value = line.within(lower, upper, inside)
+    if line.whole:
+        return float(min(math.floor(value), math.ceil(upper) - 1))
+    return _short(value, (upper - lower) * _NEAR, lower, upper)
+
+
+def _short(value: float, away: float, lower: float, upper: float) -> float:
+    """Return the number with the fewest digits near a value, within its cell."""
+    for digits in range(1, _DIGITS):
+        rounded = float(f"{value:.{digits}g}")
+        if abs(rounded - value) <= away and lower <= rounded < upper:
+            return rounded
+    return min(max(value, lower), math.nextafter(upper, -math.inf))
+
+
+def rank_deviation(deviation: float, below: int, above: int, rank: float) -> float:
+    """Return about the standard deviation of the rank of a quantile, in records.
+
+    The quantile balances ``1 - rank`` times the count below with ``rank`` times the count above;
+    they are sums of so many noisy cells.
+    """
+    return deviation * math.sqrt((1.0 - rank) ** 2 * below + rank**2 * above)
+
+
+# Several profiles as one: counts add up, and so does their noise
+
+
+def _merged_numbers(parts: Sequence[Numbers], line: Line) -> Numbers:
+    """Add the counts of cells up; a cell that another's edge cuts is taken to be spread evenly."""
+    edges: Floats = np.unique(np.concatenate([np.array(part.edges) for part in parts]))
+    widths = line.widths(edges)
+    cells, shares, full = [], [], np.zeros(len(widths), dtype=np.bool_)
+    counts = np.zeros(len(widths))
+    for part in parts:
+        cell = np.append(0, np.searchsorted(part.edges, edges, side="right"))
+        share = widths / np.bincount(cell, widths)[cell]
+        held = np.array(part.counts, dtype=np.float64)[cell]
+        counts += held * share
+        full |= held > _SURE * part.deviation
+        cells.append(cell)
+        shares.append(share)
+    target = max(counts.sum(), 1.0) / max(len(part.counts) for part in parts)
+    group = _groups(counts, full, target)
+    variance = np.zeros(group[-1] + 1)
+    for part, cell, share in zip(parts, cells, shares, strict=True):
+        # The parts of one noisy count that fall into one group are the same draw.
+        pairs, place = np.unique(np.stack([group, cell]), axis=1, return_inverse=True)
+        together = np.bincount(place.reshape(-1), share)
+        variance += np.bincount(pairs[0], (together * part.deviation) ** 2)
+    # Rounded as running sums, so that they add up to what was released.
+    below = np.rint(np.cumsum(np.bincount(group, counts))).astype(np.int64)
+    begins = np.flatnonzero(np.diff(group)) + 1
+    return Numbers(
+        parts[0].name,
+        parts[0].kind,
+        tuple(edges[begins - 1].tolist()),
+        tuple(np.diff(below, prepend=0).tolist()),
+        sum(part.missing for part in parts),
+        math.sqrt(float(variance.max())),
+    )
+
+
+def _groups(counts: Floats, full: npt.NDArray[np.bool_], target: float) -> Ints:
+    """Number the cells of the result: about as many as one profile had where there are records.
+
+    A cell that holds nothing but noise stays alone, so that bounds can end there, and so does one
+    that holds much, which may be one value that many share.
+    """
+    groups, held = np.zeros(len(counts), dtype=np.int64), counts[0]
+    for place in range(1, len(counts)):
+        alone = not full[place] or not full[place - 1] or counts[place] >= target
+        new = alone or held >= target
+        groups[place] = groups[place - 1] + new
+        held = counts[place] if new else held + counts[place]
+    return groups
+
+
+def _merged_categories(parts: Sequence[Categories]) -> Categories:
+    """Add the counts of values up; one that a site did not name counts as 0 there."""
+    counts: dict[str, int] = {}
+    for part in parts:
+        for value, count in zip(part.values, part.counts, strict=True):
+            counts[value] = counts.get(value, 0) + count
+    first = parts[0]
+    listed = first.values[: first.listed]
+    values = (*listed, *sorted(counts.keys() - set(listed)))
+    others = [part.others for part in parts if part.others is not None]
+    least = [part.threshold for part in parts if part.threshold is not None]
+    return Categories(
+        first.name,
+        first.kind,
+        values,
+        tuple(counts[value] for value in values),
+        sum(part.missing for part in parts),
+        math.sqrt(sum(part.deviation**2 for part in parts)),
+        first.listed,
+        max(least) if least else None,
+        sum(others) if len(others) == len(parts) else None,
+    )

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from whitecrow.anomaly import AnomalyModel
 from whitecrow.anomaly.graph import Counts, Database, DatabaseGraph, Edges, Flags, Universe
 from whitecrow.anomaly.law import error_cap, flip_probability
+from whitecrow.declaration import whole
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.noise import Source, bernoulli, bernoulli_exp, bernoulli_logistic
-from whitecrow.place.question import FLOOR, whole
+from whitecrow.place.question import FLOOR
 from whitecrow.privacy import Exactly, exact
 
 _SLACK = 1 + 1e-12
@@ -227,8 +228,9 @@ def compiled(
     wrong = _declared(graph, base, labels)
     sensitive = np.ones_like(labels)
     if not model.everyone(level):
-        table = graph.table(lambda records, i: bool(model.sensitive(list(records), i, level)))
-        sensitive = graph.matrix(table, np.bool_)
+        sensitive = graph.computed(
+            lambda records, i: bool(model.sensitive(list(records), i, level)), np.bool_
+        )
     _check_pairs(graph, mechanism, labels, wrong, sensitive)
     return mechanism
 
@@ -264,18 +266,18 @@ def _declared(graph: DatabaseGraph, base: Base, labels: Flags) -> Floats:
     """Return the declared chances of error, once the base was seen to have them."""
 
     def checked(records: Database, i: Any) -> float:
-        said = _probability(base.wrong(list(records), i))
+        declared = _probability(base.wrong(list(records), i))
         yes = chance_of_yes(base.draw, records, i)
         does = 1 - yes if labels[graph.number(records), graph.place(i)] else yes
-        if not math.isclose(said, does, rel_tol=_AGREES, abs_tol=1e-15):
+        if not math.isclose(declared, does, rel_tol=_AGREES, abs_tol=1e-15):
             raise InvalidInput(
                 f"The base mechanism is not what it declares: about {i!r} in {records}, it errs "
-                f"with probability {does:.3g}, not {said:.3g}."
+                f"with probability {does:.3g}, not {declared:.3g}."
             )
-        return said
+        return declared
 
     try:
-        return np.asarray(graph.matrix(graph.table(checked), np.float64))
+        return np.asarray(graph.computed(checked, np.float64))
     except InvalidInput:
         raise
     except Exception as error:

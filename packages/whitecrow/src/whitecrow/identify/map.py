@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.anomaly import DistanceAnomaly, law
+from whitecrow.declaration import whole
 from whitecrow.errors import invalid
 from whitecrow.figures import new_figure
 from whitecrow.neighbours import count_all
 from whitecrow.neighbours.relation import embedded
-from whitecrow.place.question import FLOOR, checked_floor, whole
+from whitecrow.place.question import FLOOR, checked_floor
 from whitecrow.privacy import Facts, exact
 
 Floats = NDArray[np.float64]

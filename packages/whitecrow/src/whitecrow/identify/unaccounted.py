@@ -10,10 +10,11 @@ import numpy as np
 from whitecrow.anomaly import AnomalyModel, DistanceAnomaly
 from whitecrow.anomaly.law import capped, error_cap, flip
 from whitecrow.anomaly.model import Judgement
+from whitecrow.declaration import whole
 from whitecrow.errors import invalid
 from whitecrow.neighbours import copies, count_close
 from whitecrow.noise import Source
-from whitecrow.place.question import FLOOR, whole
+from whitecrow.place.question import FLOOR
 from whitecrow.privacy import Exactly, exact
 
 

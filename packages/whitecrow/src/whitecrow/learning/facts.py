@@ -37,11 +37,7 @@ class ByColumn:
         if self.device is not None:
             on_gpu.count_codes(self.device, self.grids, rows, counts)
             return
-        first = 0
-        for place, grid in enumerate(self.grids):
-            codes = grid.codes(rows[:, place])
-            counts[first : first + grid.cells] += np.bincount(codes, minlength=grid.cells)
-            first += grid.cells
+        scoring.count_codes(self.grids, rows, counts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,23 +55,25 @@ def learn(
     )
     if not question.rates:
         return bare
-    edges = threshold.score_edges(model, bare.made_up(_REFERENCES, question.seed))
+    synthetic = bare.synthetic(_REFERENCES, question.seed)
+    usual = scoring.raw_scores(model, scoring.encoders(model), synthetic)
     if money.selects:
+        edges = threshold.candidates(usual, scoring.least(model))
         # Which rates are tried rests on the released number of records, so it tells nothing new.
         given = question.rates, model.records, money, for_thresholds
         tried = threshold.allotted(*given)
         cells = ByScore(model, edges)
-        found = {
+        raw = {
             rate: float(edges[facts.chosen_edge(cells, rate, epsilon, question.relation, source)])
             for rate, epsilon in (tried or threshold.rough(*given)).items()
         }
         rough = not tried
     else:
-        edges = threshold.few(edges)
+        edges = threshold.few(usual)
         noisy, deviation = answers.counts(ByScore(model, edges), for_thresholds, 1)
-        found = threshold.read_off(noisy, edges, question.rates, model.records, deviation)
+        raw = threshold.read_off(noisy, edges, question.rates, model.records, deviation)
         rough = False
-    scores = {rate: score / scoring.scale(model) for rate, score in found.items()}
+    scores = {rate: score / scoring.scale(model) for rate, score in raw.items()}
     return bare.with_thresholds(
         tuple(
             Threshold(rate, None, scores.get(rate)) if rough else Threshold(rate, scores.get(rate))

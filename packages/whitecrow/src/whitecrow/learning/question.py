@@ -37,7 +37,9 @@ from whitecrow.question import JSON, Question, Said
 # The numbers were chosen by comparing some thirty variants on public sets; how honestly is said
 # in ``docs/questions/learn.md``. A wrong choice costs quality, never privacy.
 
-_ROUNDS = (Fraction(50, 100), Fraction(26, 100), *3 * (Fraction(8, 100),))
+ROUNDS = (Fraction(50, 100), Fraction(26, 100), *3 * (Fraction(8, 100),))
+"""How the marginals' part of the price is divided among their five rounds."""
+
 _FEW_COLUMNS = 6
 _DROWNED = 10.0
 _MOST_PAID = Fraction(1 << 20)  # from there on one record has all tables
@@ -78,11 +80,6 @@ def marginal_share(law: str, total: Fraction) -> Fraction:
     return Fraction(2, 5) if total < Fraction(1, 2) else Fraction(1, 5)
 
 
-def rounds() -> tuple[Fraction, ...]:
-    """Return how the marginals' part is divided among their five rounds."""
-    return _ROUNDS
-
-
 def families(law: str, records: float, total: Fraction) -> tuple[tuple[Family, int], ...]:
     """Return how many tables of each family there are, from the released number of records.
 
@@ -107,12 +104,8 @@ def weights(columns: int, doubt: float) -> tuple[float, float]:
     With few columns an outlier shows in few tables, and strongly; with many it shows weakly in many
     tables. Distance finds outliers that come in a cluster, which is not rare.
 
-    Parameters
-    ----------
-    columns : int
-    doubt : float
-        Which part of the records noise may hide in a column's distribution. Where that is much, a
-        strange cell is one that noise made.
+    The ``doubt`` is the part of the records that noise may hide in a column's distribution. Where
+    that is much, a strange cell is one that noise made.
     """
     few = min(1.0, (_FEW_COLUMNS / columns) ** 2)
     clear = few / (1.0 + (_DROWNED * doubt) ** 2)
@@ -150,7 +143,6 @@ def _next_columns(lots: Random, waiting: list[int], columns: int, size: int) -> 
 
 
 assert (SPAN + 8 * UNIT) * ((1 << SHIFT) // (UNIT // 8)) < 1 << 31  # bins fit in 32 bits
-
 
 MOST_COLUMNS = 2048
 _MOST_CATEGORIES = 1024
@@ -227,7 +219,6 @@ class Learn(Question):
         )
 
     def settle(self) -> None:
-        """Refuse rates that are no rates."""
         for rate in self.false_alarms or ():
             if not 0 < rate < 0.5:
                 raise invalid("Learn", "false_alarms", "rates above 0 and below 1/2", rate)
@@ -250,17 +241,11 @@ class Learn(Question):
     def names(self, card: Card) -> tuple[str, ...]:
         """Return the columns that the detector looks at, in the card's order."""
         if self.columns is not None:
-            for name in self.columns:
-                card.column(name)
-        return tuple(
-            column.name
-            for column in card.columns
-            if (
-                column.name in self.columns
-                if self.columns is not None
-                else column.type != "text" and column.name != card.user_column
-            )
-        )
+            wanted = {card.column(name).name for name in self.columns}
+        else:
+            usual = (column for column in card.columns if column.type != "text")
+            wanted = {column.name for column in usual} - {card.user_column}
+        return tuple(name for name in card.names if name in wanted)
 
     def grids(self, card: Card) -> tuple[Grid, ...]:
         """Return the public grids of these columns."""
@@ -290,7 +275,7 @@ class Learn(Question):
 
         money, share = self.money(card), self.shares[0]
         first = marginal_share(money.law, money.total)
-        worst = ((share * first * min(rounds()), len(names)), (share * (1 - first), MOST_TABLES))
+        worst = ((share * first * min(ROUNDS), len(names)), (share * (1 - first), MOST_TABLES))
         if not all(money.affords(part, tables) for part, tables in worst):
             hint = "The noise would be beyond the numbers a computer holds."
             raise invalid("Learn", "epsilon", "a larger price", str(self.epsilon), hint)
@@ -300,7 +285,62 @@ class Learn(Question):
         return DifferentialPrivacy(self.epsilon, self.delta, self.relation)
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-        return described(self, card, self.guesses.from_json(guesses).expected_records)
+        names = self.names(card)
+        columns = [card.column(name) for name in names]
+        ordered = [column for column in columns if column.type != "category"]
+        bought = [column.name for column in ordered if not column.bounded]
+        # Noise grows with the records of a person, so the price is worth that much less.
+        paid = float(self.epsilon * self.shares[0]) / card.contribution
+        law = self.money(card).law
+        enough = worth_it(law, paid, len(names))
+        words = [
+            f"A detector over {len(names)} columns: noisy counts of all records in a few hundred "
+            "public tables. It scores any number of records at no further price.",
+        ]
+        if unseen := [column.name for column in card.columns if column.name not in names]:
+            words.append(f"Not looked at: {_first(unseen)}.")
+        if left_out := card.left_out_words(names):
+            words.append(left_out)
+        size = self.guesses.from_json(guesses).expected_records or card.size
+        figures: dict[str, JSON] = {}
+        if size:
+            quality = expected(law, paid, len(names), size)
+            auc, lead = quality.auc, quality.lead
+            figures = {"expected_auc": round(auc, 3), "expected_lead": round(lead, 3)}
+            words.append(
+                f"On public sets of about {size:,} records such detectors had a mean ROC-AUC of "
+                f"{auc:.2f}, {abs(lead):.2f} {'above' if lead >= 0 else 'below'} an Isolation "
+                "Forest without privacy."
+            )
+            if quality.too_small:
+                words.append("Epsilon is too small for so few records: noise rules.")
+        words.append(
+            "On public data such detectors do not match a non-private Isolation Forest at this "
+            "price, not even with 30,000 records."
+            if enough is None
+            else "On public data such detectors match a non-private Isolation Forest from about "
+            f"{enough:,} records."
+        )
+        if bought:
+            words.append(
+                f"The card has no bounds for {_first(bought)}; a grid for them is bought within "
+                "the price."
+            )
+        if self.rates:
+            rates = ", ".join(f"{float(rate):.2%}" for rate in self.rates)
+            words.append(
+                f"Thresholds for false alarms of {rates} take {float(self.shares[1]):.0%} of the "
+                "price; where the data are too few for one, the detector says so."
+            )
+        else:
+            words.append("No threshold is bought: name false_alarms to get one.")
+        figures |= {
+            "columns": list(names),
+            "enough_records": enough,
+            "columns_without_bounds": bought,
+            "threshold_share": float(self.shares[1]),
+        }
+        return " ".join(words), figures
 
     def reads(self, answer: Any) -> Any:
         """Return the detector that a stored answer holds.
@@ -313,8 +353,8 @@ class Learn(Question):
 
     def entered(self, answer: Any, entry: str) -> Any:
         """Return the answer with the ledger's digest in it: of the question, card and revision."""
-        found = self.reads(answer)
-        return answer if found.entry == entry else replace(found, entry=entry).to_json()
+        detector = self.reads(answer)
+        return answer if detector.entry == entry else replace(detector, entry=entry).to_json()
 
     def keep(self, answer: Any, path: str) -> None:
         """Write the detector's file."""
@@ -334,6 +374,10 @@ class Learn(Question):
             "\n".join(detector.details()),
             rows=detector.rows(),
         )
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
 
 
 # How good a detector will be, guessed from public facts by a table measured on public sets.
@@ -390,28 +434,21 @@ class Quality:
 def expected(law: str, epsilon: float, columns: int, records: float) -> Quality:
     """Interpolate the table, in the logarithms of epsilon and of the records; ends are held.
 
-    Parameters
-    ----------
-    law : {"laplace", "gaussian"}
-        Pure privacy, or (epsilon, 1e-6).
-    epsilon : float
-    columns : int
-    records : float
+    The law is ``"laplace"`` for pure privacy, ``"gaussian"`` for (epsilon, 1e-6).
 
     Examples
     --------
     >>> expected("gaussian", 1.0, 10, 30_000).lead > expected("gaussian", 0.1, 10, 300).lead
     True
     """
-    rows = _TABLE[law, columns <= FEW]
-    low, part = _between(PRICES, epsilon)
-    left, share = _between(SIZES, records)
-    found = [
-        (1 - part) * ((1 - share) * rows[low][left][kind] + share * rows[low][left + 1][kind])
-        + part * ((1 - share) * rows[low + 1][left][kind] + share * rows[low + 1][left + 1][kind])
-        for kind in (0, 1)
-    ]
-    return Quality(*found)
+    table = np.array(_TABLE[law, columns <= FEW])
+    size, price = math.log(max(records, 1.0)), math.log(max(epsilon, 1e-9))
+
+    def interpolated(figure: int) -> float:
+        by_price = [np.interp(size, np.log(SIZES), row) for row in table[:, :, figure]]
+        return float(np.interp(price, np.log(PRICES), by_price))
+
+    return Quality(interpolated(0), interpolated(1))
 
 
 def worth_it(law: str, epsilon: float, columns: int) -> int | None:
@@ -421,82 +458,6 @@ def worth_it(law: str, epsilon: float, columns: int) -> int | None:
         if expected(law, epsilon, columns, records).lead >= _LEVEL:
             return int(math.ceil(records / 100) * 100)
     return None
-
-
-def _between(known: tuple[float, ...], value: float) -> tuple[int, float]:
-    """Return the place before a value, and how far it is on its way to the next, by logarithms."""
-    bounded = min(max(value, known[0]), known[-1])
-    place = max(index for index, one in enumerate(known[:-1]) if one <= bounded)
-    return place, math.log(bounded / known[place]) / math.log(known[place + 1] / known[place])
-
-
-def described(question: Learn, card: Card, records: int | None) -> tuple[str, dict[str, JSON]]:
-    """Return the words and the figures of a description.
-
-    Parameters
-    ----------
-    question : Learn
-    card : Card
-    records : int, optional
-        A public guess; the card's size where it has one.
-    """
-    names = question.names(card)
-    bought = [name for name in names if not card.column(name).bounded and not _category(card, name)]
-    # Noise grows with the records of a person, so the price is worth that much less.
-    paid = float(question.epsilon * question.shares[0]) / card.contribution
-    law = question.money(card).law
-    enough = worth_it(law, paid, len(names))
-    words = [
-        f"A detector over {len(names)} columns: noisy counts of all records in a few hundred "
-        "public tables. It scores any number of records at no further price.",
-    ]
-    if unseen := [column.name for column in card.columns if column.name not in names]:
-        words.append(f"Not looked at: {', '.join(unseen[:5])}{', ...' if len(unseen) > 5 else ''}.")
-    if left_out := card.left_out_words(names):
-        words.append(left_out)
-    size = records or card.size
-    figures: dict[str, JSON] = {}
-    if size:
-        found = expected(law, paid, len(names), size)
-        figures = {"expected_auc": round(found.auc, 3), "expected_lead": round(found.lead, 3)}
-        words.append(
-            f"On public sets of about {size:,} records such detectors had a mean ROC-AUC of "
-            f"{found.auc:.2f}, {abs(found.lead):.2f} {'above' if found.lead >= 0 else 'below'} an "
-            "Isolation Forest without privacy."
-        )
-        if found.too_small:
-            words.append("Epsilon is too small for so few records: noise rules.")
-    words.append(
-        "On public data such detectors do not match a non-private Isolation Forest at this price, "
-        "not even with 30,000 records."
-        if enough is None
-        else "On public data such detectors match a non-private Isolation Forest from about "
-        f"{enough:,} records."
-    )
-    if bought:
-        words.append(
-            f"The card has no bounds for {', '.join(bought[:5])}"
-            f"{', ...' if len(bought) > 5 else ''}; a grid for them is bought within the price."
-        )
-    if question.rates:
-        rates = ", ".join(f"{float(rate):.2%}" for rate in question.rates)
-        words.append(
-            f"Thresholds for false alarms of {rates} take {float(question.shares[1]):.0%} of the "
-            "price; where the data are too few for one, the detector says so."
-        )
-    else:
-        words.append("No threshold is bought: name false_alarms to get one.")
-    figures |= {
-        "columns": list(names),
-        "enough_records": enough,
-        "columns_without_bounds": bought,
-        "threshold_share": float(question.shares[1]),
-    }
-    return " ".join(words), figures
-
-
-def _category(card: Card, name: str) -> bool:
-    return card.column(name).type == "category"
 
 
 _LOOKS = 8

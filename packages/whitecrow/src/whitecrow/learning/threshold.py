@@ -8,13 +8,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.detector import scoring
-from whitecrow.detector.model import Model
 from whitecrow.histogram.noise_budget import Money
 from whitecrow.noise import Source, exponential_mechanism
 from whitecrow.privacy import Unit
 
-_WITHIN, _BEYOND, _BELOW = 512, 192, 64
+_WITHIN, _BEYOND, _BELOW, _EVENLY = 512, 192, 64, 2048
 _MISSED = 0.15
 _FEW = 40
 _FEW_BEYOND = 5
@@ -22,19 +20,24 @@ _FEW_BEYOND = 5
 Counts = npt.NDArray[np.int64]
 
 
-def score_edges(model: Model, references: npt.NDArray[np.float64]) -> Counts:
-    """Return the candidate thresholds in units of worth, from the scores of made-up records."""
-    return candidates(scoring.raw_scores(model, scoring.encoders(model), references))
+def candidates(scores: Counts, least: int) -> Counts:
+    """Return candidates for a threshold, in increasing order, from synthetic scores.
+
+    Those of :func:`_by_rank`, and others evenly from the ``least`` score there can be: records
+    whose columns hang together are less strange than synthetic ones, and all of them may lie below
+    these. Candidates where nothing is draw next to nothing of the choice: a rate is refused where
+    they would draw more.
+    """
+    evenly = np.linspace(min(least, int(scores.min())) - 1, int(scores.max()), _EVENLY)
+    return np.unique(np.concatenate([_by_rank(scores), np.rint(evenly).astype(np.int64)]))
 
 
-def candidates(scores: Counts) -> Counts:
-    """Return candidates for a threshold, in increasing order, from made-up scores.
+def _by_rank(scores: Counts) -> Counts:
+    """Return synthetic scores, with some above and below them.
 
-    The made-up scores by ranks in a geometric row, so that neighbours differ by some two percent of
-    their alarms, also between the few highest; then some beyond the last, near it at first, to four
-    times as far, since the data's own tail may be longer, and some below the first: records whose
-    columns hang together are less strange than made-up ones. Those where nothing is draw next to
-    nothing of the choice: a rate is refused where they would draw more.
+    Their ranks are in a geometric row, so that neighbours differ by some two percent of their
+    alarms, also between the few highest; then some beyond the last, near it at first, to four times
+    as far, since the data's own tail may be longer, and some below the first.
     """
     ordered = np.sort(scores)[::-1]
     ranks = np.geomspace(1, len(ordered), _WITHIN)
@@ -43,18 +46,16 @@ def candidates(scores: Counts) -> Counts:
     reach = max(last - int(np.median(ordered)), _BEYOND)
     beyond = last + np.geomspace(reach / 2048, 3 * reach, _BEYOND)
     below = first - np.geomspace(reach / 64, reach, _BELOW)
-    edges: Counts = np.unique(np.rint(np.concatenate([below, within, beyond])).astype(np.int64))
-    return edges
+    return np.unique(np.rint(np.concatenate([below, within, beyond])).astype(np.int64))
 
 
-def few(edges: Counts) -> Counts:
-    """Return some of the candidates, for a histogram whose noise adds up from cell to cell."""
+def few(scores: Counts) -> Counts:
+    """Return a few candidates, for a histogram whose noise adds up from cell to cell."""
+    edges = _by_rank(scores)
     last = len(edges) - 1
     inner = min(_WITHIN, last)
-    within, beyond = (
-        np.linspace(0, inner, _FEW - _FEW_BEYOND),
-        np.linspace(inner, last, _FEW_BEYOND),
-    )
+    within = np.linspace(0, inner, _FEW - _FEW_BEYOND)
+    beyond = np.linspace(inner, last, _FEW_BEYOND)
     return edges[np.unique(np.concatenate([within, beyond]).round().astype(np.int64))]
 
 
@@ -74,21 +75,22 @@ def read_off(
     {Fraction(1, 50): 20.0}
     """
     above = np.maximum.accumulate(np.cumsum(noisy[:0:-1]))[::-1].astype(np.float64)
-    found = {}
+    thresholds = {}
     for rate in rates:
         wanted = float(rate) * records
         enough = np.flatnonzero(above >= wanted)
-        cells = len(edges) - (int(enough[-1]) if len(enough) else 0)
-        if not len(enough) or deviation * math.sqrt(cells) > _tolerance(wanted):
+        # Beyond the last candidate may lie more than wanted.
+        if not len(enough) or enough[-1] == len(edges) - 1:
             continue
-        place = int(enough[-1])
-        if place == len(edges) - 1:
-            continue  # beyond the last candidate lie more than wanted
-        high, low = np.log(np.maximum(above[place : place + 2], 0.5))
+        last = int(enough[-1])
+        tolerance = max(_MISSED * wanted, math.sqrt(max(wanted, 0.0)))
+        if deviation * math.sqrt(len(edges) - last) > tolerance:
+            continue
+        high, low = np.log(np.maximum(above[last : last + 2], 0.5))
         part = 0.0 if high <= low else (high - math.log(wanted)) / (high - low)
-        lower, upper = float(edges[place]), float(edges[place + 1])
-        found[rate] = lower + min(max(float(part), 0.0), 1.0) * (upper - lower)
-    return found
+        lower, upper = float(edges[last]), float(edges[last + 1])
+        thresholds[rate] = lower + min(max(float(part), 0.0), 1.0) * (upper - lower)
+    return thresholds
 
 
 def utilities(counts: Counts, rate: Fraction) -> list[int]:
@@ -128,14 +130,14 @@ def allotted(
     kept = sorted(set(rates))
     while kept:
         whole = sum(1 / rate for rate in kept)
-        found = {rate: money.selection(share / (rate * whole)) for rate in kept}
+        allotments = {rate: money.selection(share / (rate * whole)) for rate in kept}
         short = [
             rate
-            for rate in kept
-            if not _carried(float(found[rate]) / money.contribution, float(rate) * records)
+            for rate, epsilon in allotments.items()
+            if not _carried(float(epsilon) / money.contribution, float(rate) * records)
         ]
         if not short:
-            return found
+            return allotments
         kept.remove(short[0])
     return {}
 
@@ -169,10 +171,6 @@ def enough_records(rate: Fraction, money: Money, share: Fraction) -> int:
     epsilon = float(money.selection(share)) / money.contribution
     alarms = min(2.0 * math.log(20) / (_MISSED * epsilon), (2.0 * math.log(7) / epsilon) ** 2)
     return math.ceil(alarms / float(rate))
-
-
-def _tolerance(alarms: float) -> float:
-    return max(_MISSED * alarms, math.sqrt(max(alarms, 0.0)))
 
 
 def _carried(epsilon: float, alarms: float) -> bool:

@@ -17,11 +17,11 @@ from whitecrow.histogram.facts import Answers
 from whitecrow.learning.facts import ByColumn, ByTable, joined
 from whitecrow.learning.question import (
     NEAR,
+    ROUNDS,
     Family,
     draw_tables,
     families,
     marginal_share,
-    rounds,
     weights,
 )
 
@@ -70,15 +70,15 @@ def learn_marginals(
     where the card makes it public, and grids are ``fixed`` where it was decided earlier which cells
     are cut.
     """
-    first, second, *others = (share * part for part in rounds())
+    first, second, *others = (share * part for part in ROUNDS)
     cells, groups = ByColumn(grids), [_groups(grid) for grid in grids]
     noisy, wide = answers.counts(cells, first, len(grids), joined(groups))
     coarse = _split(noisy, [int(group.max()) + 1 for group in groups])
     noisy, narrow = answers.counts(cells, second, len(grids))
     fine = _split(noisy, [grid.cells for grid in grids])
     # Every column counts the same records.
-    found = float(np.mean([above.sum() for above in coarse])) if size is None else float(size)
-    records = max(1.0, found)
+    counted = float(np.mean([above.sum() for above in coarse])) if size is None else float(size)
+    records = max(1.0, counted)
     estimates = [
         _reconciled(above + (records - above.sum()) / len(above), below, group, wide**2, narrow**2)
         for above, below, group in zip(coarse, fine, groups, strict=True)
@@ -129,8 +129,7 @@ def _reconciled(above: Floats, below: Ints, group: Ints, high: float, low: float
     away = values - (sums / sizes)[group]
     seen = np.bincount(group, weights=away * away, minlength=len(above))
     trust = np.maximum(0.0, 1.0 - np.maximum(sizes - 1, 1) * low / np.maximum(seen, 1e-9))
-    found: Floats = (best / sizes)[group] + trust[group] * away
-    return found
+    return np.asarray((best / sizes)[group] + trust[group] * away)
 
 
 def _fullest(values: Floats) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ from whitecrow.privacy import (
     rounded_up,
     to_replace_one,
 )
-from whitecrow.terms import LINES, Budget, Policy, Remaining, policy_of
+from whitecrow.terms import LINES, Budget, Policy, Remaining, canonical, policy_of
 
 _ZERO = Fraction(0)
 
@@ -184,7 +184,8 @@ class Account:
         """Return the account after one more release at ``price`` (in the account's unit)."""
         zones = self.zones
         if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
-            zones = intersect((*self.zones, *price.zones))
+            more = [zone for zone in price.zones if zone not in zones]
+            zones = intersect((*zones, *more)) if more else zones
         renyi = self.renyi
         if renyi is not None:
             renyi = renyi.counted(price, _first_line(price), located=extra is not None)
@@ -306,27 +307,30 @@ class Account:
         if amount is None:
             return _ZERO
         if self.renyi is None:
-            return max(_ZERO, cap - amount)
+            left = cap - amount
+            return left if left.numerator > 0 else _ZERO
         certain = _ZERO if self.rho else cap - self._sums()[at]
         return max(certain, self.renyi.room(at, self._located()[at], budget.delta / 2, cap))
 
     def delta_left(self, budget: Budget) -> Fraction:
         """What a cap leaves of delta for releases that have one."""
+        if not budget.delta:
+            return _ZERO
         return max(_ZERO, (budget.delta / 2 if self.sets_aside else budget.delta) - self.delta)
 
     def shown(self, budget: Budget) -> dict[str, str]:
         """What has been spent, by line, as JSON."""
-        found = {}
+        amounts = {}
         for line in LINES:
             amount = self.spent(line, budget.delta)
             broken = self.unbounded(line) or amount is None
-            found[line] = "unbounded" if broken else str(amount or _ZERO)
-        return {**found, "delta": str(self.delta)} if self.delta else found
+            amounts[line] = "unbounded" if broken else str(amount or _ZERO)
+        return {**amounts, "delta": str(self.delta)} if self.delta else amounts
 
     def totals(self, delta: Fraction) -> Totals:
         """One promise a line, None where the total is unbounded."""
-        found = {line: None if self.unbounded(line) else self.line(line, delta) for line in LINES}
-        return Totals(**found)
+        totals = {line: None if self.unbounded(line) else self.line(line, delta) for line in LINES}
+        return Totals(**totals)
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object; rationals as text."""
@@ -447,20 +451,6 @@ GENESIS = "0" * 64
 """What the first entry names as its predecessor."""
 
 
-def canonical(value: object) -> str:
-    """Write plain JSON in its one canonical spelling.
-
-    Examples
-    --------
-    >>> canonical({"b": 1, "a": [True, None]})
-    '{"a":[true,null],"b":1}'
-    """
-    return _ENCODER.encode(value)
-
-
-_ENCODER = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-)
 _SEALED = ("previous", "dataset", "seq", "kind", "at", "analyst", "digest", "closes", "body")
 """What a hash covers, in its order."""
 
@@ -509,8 +499,8 @@ class Entry:
 
     @property
     def content(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = json.loads(self.body)
-        return found
+        content: Mapping[str, Any] = json.loads(self.body)
+        return content
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -567,10 +557,13 @@ class AccountSnapshot:
             caps.append((mine.spent, mine.budget))
         left: dict[str, Fraction] = {}
         least: Fraction | None = None
+        notions = self.rules.notions
         for line in reversed(LINES):  # what counts on a line counts on all that follow
-            more = min(account.to_spend(budget, line) for account, budget in caps)
-            least = more if least is None else min(least, more)
-            if line in self.rules.notions:
+            for account, budget in caps:
+                more = account.to_spend(budget, line)
+                if least is None or more < least:
+                    least = more
+            if least is not None and line in notions:
                 left[line] = least
         delta = min(account.delta_left(budget) for account, budget in caps)
         unbounded = tuple(line for line in LINES if self.spent.unbounded(line))
@@ -586,9 +579,10 @@ class Reservation:
     digest: str
     analyst: str
     fresh: bool = False  # false if an earlier, interrupted ask had already paid
-    # How often the reservation had been taken up when the claim was taken; only the last one to
-    # take it up may close it.
+    # How often the reservation had been taken up when the claim was taken, by whom last; only the
+    # last one to take it up may close it. No times if it is not open.
     epoch: int = 0
+    holder: str = ""
     # The right to compute the answer.
     claim: Claim | None = field(default=None, compare=False, repr=False)
     # From when on what comes of it may be told.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from whitecrow.errors import AccountConflict, InvalidInput
+from whitecrow.ledger import statements
 from whitecrow.ledger.account import (
     Account,
     AnalystAccount,
@@ -15,12 +17,12 @@ from whitecrow.ledger.account import (
     Located,
     RecordedOutcome,
     Reservation,
-    canonical,
 )
+from whitecrow.ledger.schema import entries
 from whitecrow.ledger.spatial import Geometry, SpatialIndex, remove
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.privacy import guarantee
-from whitecrow.terms import Budget
+from whitecrow.terms import Budget, canonical
 
 
 def custodian_act(
@@ -55,8 +57,21 @@ def custodian_act(
     return body
 
 
+def acts_of(account: AccountTransaction, *kinds: str, newest: bool = False) -> list[Entry]:
+    """Return the acts and alarms of some kinds: all, the oldest first, or the ``newest`` alone."""
+    rows = account.session.rows(_acts(kinds, newest), account=account.id)
+    return [Entry(**{**row._asdict(), "dataset": account.name}) for row in rows]
+
+
+@lru_cache(maxsize=32)
+def _acts(kinds: tuple[str, ...], newest: bool) -> Any:
+    query = statements.acts(*kinds)
+    if newest:
+        return query.order_by(entries.c.seq.desc()).limit(1)
+    return query.order_by(entries.c.seq)
+
+
 def card_digest(card: Mapping[str, Any]) -> str:
-    """Return the hash by which the chain names a card."""
     return hashlib.sha256(canonical(card).encode("ascii")).hexdigest()
 
 
@@ -122,8 +137,8 @@ def allow(
     if budget is not None:
         spent, budget = in_force(spent, budget, account.seq + 1)
     account.write_share(analyst, AnalystAccount(spent, budget), new=share is None)
-    written = None if budget is None else budget.to_json()
-    account.append("allow", analyst=analyst, body={**body, "budget": written})
+    cap = None if budget is None else budget.to_json()
+    account.append("allow", analyst=analyst, body={**body, "budget": cap})
 
 
 def voidable(account: AccountTransaction, seq: int) -> tuple[Entry, Reservation | RecordedOutcome]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from whitecrow.errors import AccountConflict
 from whitecrow.ledger.account import Entry, ToldAt
-from whitecrow.ledger.schema import entries
-from whitecrow.ledger.statements import acts
+from whitecrow.ledger.acts import acts_of
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 
@@ -29,12 +28,12 @@ def sound(
         paid = account.outcome(series)
         if paid is None:
             raise AccountConflict("An alarm belongs to a series that was charged.")
-        said = {"series": series, "period": period, "says": says}
-        if any(said.items() <= entry.content.items() for entry in _recorded(account)):
+        body = {"series": series, "period": period, "says": says}
+        if any(body.items() <= alarm.content.items() for alarm in acts_of(account, "alarm")):
             return False
         reserved = account.entry(paid.seq)
         whose = "" if reserved is None else reserved.analyst
-        account.append("alarm", analyst=whose, body=said, told_at=told_at)
+        account.append("alarm", analyst=whose, body=body, told_at=told_at)
         return True
 
     return ledger.write(dataset, act)
@@ -42,12 +41,5 @@ def sound(
 
 def alarms(ledger: Ledger, dataset: str) -> list[Entry]:
     """Return the alarms of an account that may be told by now, the oldest first."""
-    return [alarm for alarm in ledger.read(dataset, _recorded) if alarm.told]
-
-
-def _recorded(account: AccountTransaction) -> list[Entry]:
-    rows = account.session.rows(_ALARMS, account=account.id)
-    return [Entry(**{**row._asdict(), "dataset": account.name}) for row in rows]
-
-
-_ALARMS = acts("alarm").order_by(entries.c.seq)
+    recorded = ledger.read(dataset, lambda account: acts_of(account, "alarm"))
+    return [alarm for alarm in recorded if alarm.told]

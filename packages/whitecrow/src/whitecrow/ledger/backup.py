@@ -31,8 +31,8 @@ def backup(database: Database, path: Path) -> None:
             _copied(str(database.path), path)
         else:
             _dumped(database, path)
-        with path.open("r+b") as written:
-            os.fsync(written.fileno())
+        with path.open("r+b") as file:
+            os.fsync(file.fileno())
     except BaseException:
         path.unlink(missing_ok=True)
         raise

@@ -22,6 +22,7 @@ from collections import deque, namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -69,6 +70,7 @@ class Database:
         self.failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
         self._turn = threading.RLock()
         self._line = GroupCommit(self._work, PATIENCE_SECONDS)
+        self._writer: Session | None = None
 
     @property
     def path(self) -> Path | None:
@@ -90,6 +92,7 @@ class Database:
                 )
             # What belongs to the other process is left alone: not used, and not closed either.
             self._engine.dispose(close=False)
+            _INHERITED.append(self._writer)
             self._start()
         return self._engine
 
@@ -119,14 +122,44 @@ class Database:
 
     def _work(self, fetch: Callable[[], list[Job[Session]]]) -> None:
         """Do all that waits in line in one transaction."""
-        with self._turn, self._session("") as session:
-            _begin(session.command, "BEGIN IMMEDIATE")
-            jobs = fetch()
-            if len(jobs) == 1:
-                jobs[0].result = jobs[0].act(session)
-                return
-            for job in jobs:
-                _act_apart(job, session)
+        with self._turn:
+            session = self._writing()
+            try:
+                _when_free(partial(session.command, "BEGIN IMMEDIATE"))
+                jobs = fetch()
+                if len(jobs) == 1:
+                    jobs[0].result = jobs[0].act(session)
+                else:
+                    for job in jobs:
+                        _act_apart(job, session)
+                _when_free(session.raw.commit)
+            except BaseException:
+                try:
+                    session.raw.rollback()
+                except self.failures:
+                    self._stop_writing()
+                raise
+
+    def _writing(self) -> Session:
+        """The connection on which this process writes to SQLite, one act or group at a time.
+
+        It is kept: to take it from the pool and give it back takes as long as several statements.
+        """
+        if self._writer is None:
+            pooled = self._engine.raw_connection()
+            self._writer = Session(pooled.driver_connection, self._compiler)
+            if self.in_memory:
+                pooled.close()  # there is one, and the pool keeps it
+            else:
+                pooled.detach()
+            # Whoever finds the file taken asks again here.
+            self._writer.command("PRAGMA busy_timeout=0")
+        return self._writer
+
+    def _stop_writing(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None and not self.in_memory:
+            writer.raw.close()
 
     @contextmanager
     def _session(self, begin: str) -> Iterator[Session]:
@@ -136,8 +169,7 @@ class Database:
             try:
                 if self.is_sqlite:
                     session = Session(raw, self._compiler)
-                    if begin:
-                        session.command(begin)
+                    session.command(begin)
                     yield session
                     raw.commit()
                 else:
@@ -196,7 +228,14 @@ class Database:
             raise failure
 
     def close(self) -> None:
+        if os.getpid() == self._process:
+            with self._turn:
+                self._stop_writing()
         self._engine.dispose()
+
+
+_INHERITED: list[object] = []
+"""Connections of the process that this one was forked from."""
 
 
 def _set_autocommit(raw: PoolProxiedConnection, *, on: bool) -> Any:
@@ -206,21 +245,23 @@ def _set_autocommit(raw: PoolProxiedConnection, *, on: bool) -> Any:
     return driver
 
 
-def _begin(run: Callable[[str], object], how: str) -> None:
-    """Begin a transaction that locks as soon as no other process has one."""
+def _when_free(command: Callable[[], object]) -> None:
+    """Begin or end a transaction that locks, as soon as no other process is in the way."""
     until = time.monotonic() + PATIENCE_SECONDS
-    run("PRAGMA busy_timeout=0")
-    try:
-        while True:
-            try:
-                run(how)
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                    raise
-            time.sleep(_POLL_SECONDS)
-    finally:
-        run(f"PRAGMA busy_timeout={round(1000 * PATIENCE_SECONDS)}")
+    while True:
+        try:
+            command()
+            return
+        except sqlite3.OperationalError as error:
+            # A file that is being recovered is busy, too.
+            code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+            if code != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(_POLL_SECONDS)
+
+
+_PRIMARY = 0xFF
+"""The part of an SQLite error's code that says what kind it is."""
 
 
 def _act_apart(job: Job[Session], session: Session) -> None:
@@ -253,7 +294,8 @@ class Compiler:
         # Parameters go by name, which both drivers understand in their own spelling.
         kind: Any = type(dialect)
         self._dialect = kind(paramstyle="named") if dialect.name == "sqlite" else dialect
-        self._known: dict[int, tuple[Any, str, dict[str, Any], Any]] = {}
+        self._known: dict[int, tuple[str, dict[str, Any], Any]] = {}
+        self._kept: list[Executable] = []
 
     def of(self, statement: Executable) -> tuple[str, dict[str, Any], Any]:
         """The text, the parameters it brings itself, and what makes its rows (or None)."""
@@ -267,17 +309,16 @@ class Compiler:
                 row = make("Row", built.selected_columns.keys())._make
             # Parameters that a caller gives need no value from the statement.
             own = {name: value for name, value in compiled.params.items() if value is not None}
-            # The statement is kept with its text, so that its id stays its own.
-            known = (statement, compiled.string, own, row)
-            self._known[id(statement)] = known
-        return known[1:]
+            self._kept.append(statement)  # so that its id stays its own
+            known = self._known[id(statement)] = compiled.string, own, row
+        return known
 
 
 class Session:
     """A transaction that is open; ``pipelined`` if statements need not be waited for."""
 
     def __init__(self, raw: Any, compiler: Compiler, *, pipelined: bool = False) -> None:
-        self._raw, self._cursor = raw, raw.cursor()
+        self.raw, self._cursor = raw, raw.cursor()
         self._compiler = compiler
         self.pipelined = pipelined
         self._ahead: dict[Any, Any] = {}
@@ -287,7 +328,8 @@ class Session:
 
     def run(self, statement: Executable, **given: Any) -> None:
         """Run a statement that returns nothing."""
-        self._ahead.clear()  # what was read before a change may not be what is read after it
+        if self._ahead:  # what was read before a change may not be what is read after it
+            self._ahead.clear()
         text, own, _ = self._compiler.of(statement)
         self._cursor.execute(text, {**own, **given} if own else given)
 
@@ -300,7 +342,7 @@ class Session:
         key = (id(statement), *given.items())
         if self.pipelined and key not in self._ahead:
             text, own, _ = self._compiler.of(statement)
-            self._ahead[key] = cursor = self._raw.cursor()
+            self._ahead[key] = cursor = self.raw.cursor()
             cursor.execute(text, {**own, **given} if own else given)
 
     def rows(self, statement: Executable, **given: Any) -> list[Any]:
@@ -314,8 +356,8 @@ class Session:
 
     def one(self, statement: Executable, **given: Any) -> Any | None:
         """Run a query and return its first row, if there is one."""
-        found = self.rows(statement, **given)
-        return found[0] if found else None
+        rows = self.rows(statement, **given)
+        return rows[0] if rows else None
 
 
 # Writers of one process: the first does the work of those behind it
@@ -509,13 +551,16 @@ class Claims:
         dead = not by or not self._own().is_alive(session, by)
         return dead and (dataset, seq) not in self._held
 
-    def take(self, session: Session, dataset: int, seq: int, by: str) -> Claim | None:
+    def take(
+        self, session: Session, dataset: int, seq: int, by: str, *, fresh: bool = False
+    ) -> Claim | None:
         """Take the claim on a reservation in a transaction that writes; None while it is not free.
 
-        Who does so must be noted in the same transaction.
+        Who does so must be noted in the same transaction; ``fresh`` if that was done there, by
+        this process.
         """
-        claim = Claim(self, dataset, seq, self.holder())
-        free = self.is_free(session, dataset, seq, by)
+        claim = Claim(self, dataset, seq, by if fresh else self.holder())
+        free = fresh or self.is_free(session, dataset, seq, by)
         with self._given_up:
             taken = free and self._held.setdefault((dataset, seq), claim) is claim
         return claim if taken else None
@@ -620,10 +665,11 @@ def locked(path: Path, mode: int = 0o600) -> sqlite3.Connection:
     It is made if it is missing, stays empty, and is waited for.
     """
     _make_private(path, mode)
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute("PRAGMA journal_mode=OFF")  # nothing is written: no file for a journal
-        _begin(connection.execute, "BEGIN EXCLUSIVE")
+        # Nothing is written: no file for a journal.
+        _when_free(partial(connection.execute, "PRAGMA journal_mode=OFF"))
+        _when_free(partial(connection.execute, "BEGIN EXCLUSIVE"))
     except BaseException:
         connection.close()
         raise

@@ -141,9 +141,9 @@ _SQLITE_ERRORS = (
 def translated(error: Exception, name: str) -> WhitecrowError:
     """Say in a sentence what failed, without the driver's words."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    said = str(cause).lower()
+    cause_text = str(cause).lower()
     for clue, kind, words in _SQLITE_ERRORS:
-        if isinstance(cause, sqlite3.Error | OSError) and clue in said:
+        if isinstance(cause, sqlite3.Error | OSError) and clue in cause_text:
             return kind(f"The ledger {name} {words}. Nothing was released.")
     if isinstance(cause, sqlite3.Error | OSError):
         return LedgerUnusable(f"The ledger {name} cannot be used. Nothing was released.")

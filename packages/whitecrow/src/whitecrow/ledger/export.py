@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import fields
 from typing import Any
 
-from whitecrow.ledger.account import canonical
+from whitecrow.ledger.account import Entry
 from whitecrow.ledger.store import Ledger
-
-_COLUMNS = (
-    "dataset",
-    "seq",
-    "kind",
-    "at",
-    "analyst",
-    "digest",
-    "closes",
-    "body",
-    "previous",
-    "hash",
-)
+from whitecrow.terms import canonical
 
 
 def to_json(ledger: Ledger, dataset: str) -> dict[str, Any]:
@@ -47,13 +36,13 @@ def to_csv(ledger: Ledger, dataset: str) -> str:
 
     A cell that a spreadsheet would take for a formula is prefixed with an apostrophe.
     """
-    written = io.StringIO()
-    table = csv.writer(written)
-    table.writerow(_COLUMNS)
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(field.name for field in fields(Entry))
     for entry in ledger.entries(dataset):
-        content = {**entry.to_json(), "body": canonical(entry.content)}
-        table.writerow([_harmless(content[column]) for column in _COLUMNS])
-    return written.getvalue()
+        cells = {**vars(entry), "body": canonical(entry.content)}
+        table.writerow(map(_harmless, cells.values()))
+    return text.getvalue()
 
 
 def _harmless(cell: object) -> object:

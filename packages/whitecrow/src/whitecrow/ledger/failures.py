@@ -32,19 +32,15 @@ def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = 
     body = custodian_act(reason=reason, actor=actor)
 
     def act(account: AccountTransaction) -> None:
-        found = [entry for entry in account.unreviewed() if seq in (entry.seq, entry.closes)]
-        if not found:
+        waiting = (entry for entry in account.unreviewed() if seq in (entry.seq, entry.closes))
+        failed = next(waiting, None)
+        if failed is None:
             raise AccountConflict(f"Entry {seq} is not a failure that waits for a review.")
-        failed = found[0]
         account.failures -= 1
         if failed.closes is not None:
             account.close_reservation(failed.closes)
         account.append(
-            "review",
-            analyst=failed.analyst,
-            digest=failed.digest,
-            closes=failed.seq,
-            body=body,
+            "review", analyst=failed.analyst, digest=failed.digest, closes=failed.seq, body=body
         )
 
     ledger.write(dataset, act)

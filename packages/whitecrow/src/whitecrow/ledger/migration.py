@@ -43,15 +43,12 @@ class Versions:
     def newest(self) -> str:
         return f"{len(self.steps) + 1:04}"
 
-    def found(self, connection: Connection) -> str | None:
+    def present(self, connection: Connection) -> str | None:
         """The version that is there; None where nothing is."""
         if not inspect(connection).has_table(self.column.table.name):
             return None
-        written = connection.execute(select(self.column)).scalar_one_or_none()
-        return None if written is None else f"{written:0>4}"
-
-    def _written(self) -> object:
-        return self.column.type.python_type(self.newest)
+        version = connection.execute(select(self.column)).scalar_one_or_none()
+        return None if version is None else f"{version:0>4}"
 
     def bring_forward(self, connection: Connection, what: str) -> str | None:
         """Make the tables current, in the open transaction; return the older version, if any.
@@ -61,31 +58,32 @@ class Versions:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql("SET LOCAL statement_timeout TO 0")
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({self.lock})")
-        found, table = self.found(connection), self.column.table
-        if found == self.newest:
+        older, table = self.present(connection), self.column.table
+        newest = {self.column: self.column.type.python_type(self.newest)}
+        if older == self.newest:
             return None
-        if found is None:
+        if older is None:
             self.make(connection)
             table.create(connection, checkfirst=True)
-            connection.execute(table.insert().values({self.column: self._written()}))
+            connection.execute(table.insert().values(newest))
             return None
-        if not found.isdigit() or found > self.newest:
+        if not older.isdigit() or older > self.newest:
             raise LedgerUnusable(
-                f"{what} by a newer version of whitecrow (schema {found}; this version knows "
+                f"{what} by a newer version of whitecrow (schema {older}; this version knows "
                 f"{self.newest}). Upgrade whitecrow; nothing was touched."
             )
-        for step in self.steps[int(found) - 1 :]:
+        for step in self.steps[int(older) - 1 :]:
             step(connection)
-        connection.execute(table.update().values({self.column: self._written()}))
-        return found
+        connection.execute(table.update().values(newest))
+        return older
 
 
 def add_column(connection: Connection, column: Column[Any]) -> None:
     """Add a column to a table that an older version made, unless it is there."""
     table = column.table.name
-    if column.name not in {one["name"] for one in inspect(connection).get_columns(table)}:
-        written = CreateColumn(column).compile(dialect=connection.dialect)
-        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {written}")
+    if column.name not in {there["name"] for there in inspect(connection).get_columns(table)}:
+        definition = CreateColumn(column).compile(dialect=connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
 
 
 def migrate(database: Database, rebuild: Callable[[Session, str], None]) -> None:
@@ -100,7 +98,6 @@ def migrate(database: Database, rebuild: Callable[[Session, str], None]) -> None
 
 
 def _failures(connection: Connection) -> None:
-    """Count how many failures of a dataset wait for their review."""
     add_column(connection, datasets.c.failures)
     connection.execute(
         text(
@@ -113,14 +110,13 @@ def _failures(connection: Connection) -> None:
 
 def _indexes(connection: Connection) -> None:
     """Add what keeps decisions short: open reservations, terms of promises, the spatial index."""
-    for index in sorted(entries.indexes, key=lambda one: str(one.name)):
+    for index in sorted(entries.indexes, key=lambda index: str(index.name)):
         index.create(connection, checkfirst=True)
     for table in (unsettled, terms, sheets, balls):
         table.create(connection)
 
 
 def _witness(connection: Connection) -> None:
-    """Add where a ledger says which witness it has."""
     witness.create(connection)
 
 
@@ -131,7 +127,6 @@ def _closures(connection: Connection) -> None:
 
 
 def _holders(connection: Connection) -> None:
-    """Add who computes the answer to an open reservation."""
     add_column(connection, unsettled.c.holder)
 
 

@@ -101,15 +101,15 @@ class RenyiSums:
 
     def spent(self, located: Sequence[Fraction], delta: Fraction) -> list[Fraction]:
         """For each line the least of these bounds, with what located releases add to it."""
-        known: dict[object, Fraction] = {}  # lines are often alike
-        found = []
+        converted: dict[object, Fraction] = {}  # lines are often alike
+        sums = []
         for line, one in enumerate(located):
             key = self.chosen[line], self.losses[line], self.largest[line], one
-            if key not in known:
+            if key not in converted:
                 least = min(bound for _, bound in self.bounds(line, one, delta))
-                known[key] = Fraction(least, UNITS_OF_LOSS)
-            found.append(known[key])
-        return found
+                converted[key] = Fraction(least, UNITS_OF_LOSS)
+            sums.append(converted[key])
+        return sums
 
     def room(self, line: int, located: Fraction, delta: Fraction, cap: Fraction) -> Fraction:
         """Return a pure epsilon that still fits under a cap, the largest up to 12 places."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from whitecrow.errors import AccountConflict, BudgetExhausted
+from whitecrow.errors import AccountConflict, BudgetExhausted, LedgerUnusable
 from whitecrow.ledger.account import (
     GENESIS,
     Account,
@@ -17,13 +17,13 @@ from whitecrow.ledger.account import (
     Entry,
     Located,
     admit,
-    canonical,
 )
-from whitecrow.ledger.acts import card_digest, in_force, nothing_left
-from whitecrow.ledger.spatial import Ball
-from whitecrow.ledger.transaction import AccountTransaction, joint_terms, terms_of
+from whitecrow.ledger.acts import card_digest, close, in_force, nothing_left
+from whitecrow.ledger.database import Session
+from whitecrow.ledger.spatial import AddUp, Ball, Geometry, SpatialIndex
+from whitecrow.ledger.transaction import AccountTransaction, joint_terms, names, terms_of
 from whitecrow.privacy import Guarantee, guarantee
-from whitecrow.terms import Budget
+from whitecrow.terms import Budget, canonical
 
 _MODULUS = 2**256
 _NEVER_AGAIN = ("reserve", "settle", "fail", "void", "closure")
@@ -125,22 +125,8 @@ class Replay:
             raise Wrong("it does not follow the entry before it")
         if entry.seal() != entry.hash:
             raise Wrong("its content does not match its hash")
-        steps: dict[str, Callable[[Entry, Mapping[str, Any]], None]] = {
-            "open": self._register,
-            "amend": self._amend,
-            "data": self._data,
-            "allow": self._allow,
-            "reserve": self._reserve,
-            "settle": self._settle,
-            "fail": self._fail,
-            "void": self._void,
-            "halt": self._halt,
-            "alarm": self._alarm,
-            "review": self._review,
-            "checkpoint": self._checkpoint,
-            "closure": self._close_for_good,
-        }
-        if entry.kind not in steps or (entry.kind == "open") != (entry.seq == 1):
+        step = _STEPS.get(entry.kind)
+        if step is None or (entry.kind == "open") != (entry.seq == 1):
             raise Wrong(f"an entry of kind {entry.kind!r} cannot stand here")
         content = entry.content
         promises = entry.kind == "amend" and not _PROMISE.isdisjoint(content)
@@ -148,7 +134,7 @@ class Replay:
             raise Wrong(f"entry {self._closure} has closed the account for good")
         if "card" in content and content.get("card_digest") != card_digest(content["card"]):
             raise Wrong("the card it keeps is not the one it names")
-        steps[entry.kind](entry, content)
+        step(self, entry, content)
         self.head, self.seq = entry.hash, entry.seq
 
     def _checkpoint(self, entry: Entry, content: Mapping[str, Any]) -> None:
@@ -168,21 +154,21 @@ class Replay:
             self._data(entry, content)
 
     def _data(self, entry: Entry, content: Mapping[str, Any]) -> None:
-        said = content.get("data")
-        if said is None:
+        data = content.get("data")
+        if data is None:
             raise Wrong("it names no records")
-        number = said["revision"]
-        declares = "fingerprint" not in said  # of the newest revision, that it will only grow
+        number = data["revision"]
+        declares = "fingerprint" not in data  # of the newest revision, that it will only grow
         if number < 1 or number != len(self._fingerprints) + (not declares):
             raise Wrong("it skips a revision of the data")
         if not declares:
-            if said["fingerprint"] in self._fingerprints:
+            if data["fingerprint"] in self._fingerprints:
                 raise Wrong("it records a revision of the data that is known already")
-            self._fingerprints.append(said["fingerprint"])
-        since = said.get("since", number)
+            self._fingerprints.append(data["fingerprint"])
+        since = data.get("since", number)
         if since != number and (declares or self._runs.get(str(number - 1)) != since):
             raise Wrong("it goes on with a run of revisions that does not lead to it")
-        if "growth" in said:
+        if "growth" in data:
             self._runs[str(number)] = since
 
     def _of_known_data(self, price: Guarantee, location: Mapping[str, Any] | None) -> None:
@@ -212,10 +198,7 @@ class Replay:
             raise Wrong(f"its question was charged before, by entry {before}")
         price = guarantee(content["price"])
         self._of_known_data(price, content["location"])
-        extra = own = None
-        if content["location"] is not None:
-            extra = Located.from_json(content["extra"]["dataset"])
-            own = Located.from_json(content["extra"]["analyst"])
+        extra, own = _located(content, content.get("extra"))
         share = self._share(entry.analyst)
         try:
             self.spent = admit(self.spent, self._budget, price, extra, whose="the dataset")
@@ -237,8 +220,8 @@ class Replay:
     def _charged_before(self, entry: Entry) -> int | None:
         if self._asked is not None:
             return self._asked.get(entry.digest)
-        found = self.account.outcome(entry.digest, before=entry.seq)
-        return None if found is None else found.seq
+        outcome = self.account.outcome(entry.digest, before=entry.seq)
+        return None if outcome is None else outcome.seq
 
     def _settle(self, entry: Entry, content: Mapping[str, Any]) -> None:
         self._open.pop(self._close(entry, self._waiting).seq, None)
@@ -252,8 +235,8 @@ class Replay:
 
     def _alarm(self, entry: Entry, content: Mapping[str, Any]) -> None:
         series = content["series"]
-        known = self._asked is not None and series in self._asked
-        if not known and self.account.outcome(series, before=entry.seq) is None:
+        charged = self._asked is not None and series in self._asked
+        if not charged and self.account.outcome(series, before=entry.seq) is None:
             raise Wrong("it is the alarm of a series that was not charged")
 
     def _review(self, entry: Entry, content: Mapping[str, Any]) -> None:
@@ -264,8 +247,8 @@ class Replay:
             self._failed[entry.seq] = self._close(entry, self._failed).seq
 
     def _void(self, entry: Entry, content: Mapping[str, Any]) -> None:
-        known = self._waiting if entry.closes in self._waiting else self._failed
-        reserved = self._close(entry, known)
+        among = self._waiting if entry.closes in self._waiting else self._failed
+        reserved = self._close(entry, among)
         self._unreviewed.discard(int(entry.closes or 0))
         if content["reserve"] != reserved.seq:
             raise Wrong("it gives back another spend than it closes")
@@ -277,18 +260,15 @@ class Replay:
         self._count(analyst, price, -1)
         self._move_ball(reserved, asked, price, -1)
         share = self._share(analyst)
-        located = own = None
-        if asked["location"] is not None:
-            located = Located.from_json(content["located"]["dataset"])
-            own = Located.from_json(content["located"]["analyst"])
+        located, own = _located(asked, content.get("located"))
         everybody = [term for counted in self._terms.values() for term in +counted]
         mine = list(+self._terms.get(analyst, Counter()))
         self.spent = _given_back(self.spent, price, located, everybody, reserved.seq)
         left = _given_back(share.spent, price, own, mine, reserved.seq)
         self.shares[analyst] = AnalystAccount(left, share.budget)
 
-    def _close(self, entry: Entry, known: dict[int, int]) -> Entry:
-        seq = known.pop(int(entry.closes or 0), None)
+    def _close(self, entry: Entry, among: dict[int, int]) -> Entry:
+        seq = among.pop(int(entry.closes or 0), None)
         reserved = None
         if seq is not None:
             reserved = self._open.get(seq) or self.account.entry(seq)
@@ -336,6 +316,30 @@ class Replay:
         return ""
 
 
+_STEPS: dict[str, Callable[[Replay, Entry, Mapping[str, Any]], None]] = {
+    "open": Replay._register,
+    "amend": Replay._amend,
+    "data": Replay._data,
+    "allow": Replay._allow,
+    "reserve": Replay._reserve,
+    "settle": Replay._settle,
+    "fail": Replay._fail,
+    "void": Replay._void,
+    "halt": Replay._halt,
+    "alarm": Replay._alarm,
+    "review": Replay._review,
+    "checkpoint": Replay._checkpoint,
+    "closure": Replay._close_for_good,
+}
+
+
+def _located(asked: Mapping[str, Any], costs: Any) -> tuple[Located | None, Located | None]:
+    """Read what balls cost, the dataset's and the analyst's, where a question has a place."""
+    if asked["location"] is None:
+        return None, None
+    return Located.from_json(costs["dataset"]), Located.from_json(costs["analyst"])
+
+
 def _in_force(spent: Account, written: Mapping[str, Any], seq: int) -> tuple[Account, Budget]:
     """Return an account and the budget that an entry puts in force."""
     try:
@@ -360,3 +364,81 @@ def fingerprint(ball: Ball) -> int:
     """A number for a ball; the sum over all balls tells whether any was changed."""
     content = [ball.seq, ball.analyst, ball.everyone, str(ball.epsilon), ball.location]
     return int.from_bytes(hashlib.sha256(canonical(content).encode("ascii")).digest(), "big")
+
+
+# What a store lacks that an older version wrote: what entries imply, and closures
+
+_DERIVED = "0003"
+"""The version from which on a store has what is derived from its entries."""
+
+_CLOSED = "0005"
+"""The version from which on an account that lost entries is closed by an entry of its own."""
+
+
+def rebuild_all(session: Session, geometry: Geometry, older: str) -> None:
+    """Rebuild every account of a store of an older version, in the transaction that migrates it."""
+    for dataset in names(session):
+        account = AccountTransaction(session, dataset)
+        if older < _DERIVED:
+            _rebuild(account, geometry)
+        if older < _CLOSED:
+            _close_lost(account)
+
+
+def _close_lost(account: AccountTransaction) -> None:
+    """Close what an older version gave a budget of 0 when its entries were lost in a restore."""
+    for entry in account.some_entries(kind="amend"):
+        content = entry.content
+        lost = str(content.get("reason", "")).startswith("entries were lost: ")
+        if lost and "budget" in content and Budget.of(content["budget"]) == Budget.of("0"):
+            close(account, {"reason": content["reason"]})
+
+
+def _rebuild(account: AccountTransaction, geometry: Geometry) -> None:
+    """Fill the tables of open reservations, terms and balls from an account's entries.
+
+    The sums too are made anew: version 0.1 rounded odd fractions up in another place than today's
+    check, which would not find them. They become no larger by it.
+    """
+    index = SpatialIndex(account.session, account.id, geometry)
+    standing = {}
+    waiting: dict[int, int] = {}
+    failed: dict[int, int] = {}
+    for entry in account.entries():
+        if entry.kind == "reserve":
+            standing[entry.seq] = entry
+            waiting[entry.seq] = entry.seq
+        elif entry.kind == "settle":
+            del waiting[int(entry.closes or 0)]
+        elif entry.kind == "review":
+            waiting.pop(failed.get(int(entry.closes or 0), 0), None)
+        elif entry.kind == "fail":
+            failed[entry.seq] = int(entry.closes or 0)
+        elif entry.kind == "void":
+            seq = entry.content["reserve"]
+            del standing[seq]
+            waiting.pop(seq, None)
+    for seq in waiting:
+        account.open_reservation(seq)
+    for seq, entry in standing.items():
+        content = entry.content
+        price = guarantee(content["price"])
+        account.add_terms(entry.analyst, price)
+        if content["location"] is not None:
+            if isinstance(geometry, AddUp):
+                raise LedgerUnusable(
+                    "The ledger was written by an older version of whitecrow and keeps places; "
+                    "open it once with a curator or with 'whitecrow ledger show'."
+                )
+            ball = Ball.of(content["location"], price, entry.analyst, seq)
+            index.add(ball, index.weigh(ball))
+    replay = Replay(account)
+    try:
+        for entry in account.entries():
+            replay.take(entry)
+    except Wrong:  # as it was found: a check says which entry
+        return
+    account.spent = replay.spent
+    account.write_sums()
+    for analyst, share in replay.shares.items():
+        account.write_share(analyst, share, new=False)

@@ -7,6 +7,12 @@ receives this one's stored answers, and no file that changed meanwhile is charge
 
 The fingerprint is keyed (HMAC-SHA256), and the key is kept beside the chain, not in it: whoever
 reads the chain cannot try out which records would have this fingerprint.
+
+A custodian may declare that records are only ever added (*insert-only*). The account then keeps a
+keyed hash of every chunk of the records: of runs of rows in their order, or of whole files of a
+folder. The next revision must hold all of these chunks, rows at the front and in the same order.
+Otherwise the act is refused, and nobody is told which chunk it was. These hashes are kept beside
+the chain, too; the chain binds them by one hash over all.
 """
 
 from __future__ import annotations
@@ -14,19 +20,31 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from whitecrow.errors import DataChanged, LedgerBusy, LedgerUnusable
-from whitecrow.ledger.account import Entry, Records, canonical
-from whitecrow.ledger.acts import custodian_act
-from whitecrow.ledger.growth import ANY, INSERT_ONLY, Chunks, Grown, checked, grown, late
-from whitecrow.ledger.schema import entries
-from whitecrow.ledger.statements import acts
-from whitecrow.ledger.states import States
+from whitecrow.errors import (
+    AccountConflict,
+    DataChanged,
+    InvalidInput,
+    LedgerBusy,
+    LedgerUnusable,
+    invalid,
+)
+from whitecrow.ledger.account import Entry, Records
+from whitecrow.ledger.acts import acts_of, custodian_act
+from whitecrow.ledger.states import States, keep
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.terms import canonical
+
+ANY, INSERT_ONLY = "any", "insert-only"
+GROWTH = (INSERT_ONLY, ANY)
+"""What a custodian may declare of the next revision; without a word the last declaration holds."""
+
+Chunks = Callable[[Iterable[str]], Mapping[str, str]]
+"""Reads the records and returns a digest by chunk, cut as the given earlier chunks were."""
 
 FIRST = "opened"
 """The reason of the first revision, which needs no other."""
@@ -34,8 +52,8 @@ FIRST = "opened"
 DECLARED = "declared insert-only"
 """The reason of a declaration that was given with no other."""
 
-KEY = "data key"
-"""Under which name the key is kept among the account's private states."""
+KEY, CHUNKS = "data key", "data chunks"
+"""Under which names the key and the chunks are kept among the account's private states."""
 
 
 @dataclass(frozen=True)
@@ -54,25 +72,36 @@ class Revision:
     chunks: str = ""  # the chain's hash over its chunks; empty unless it was declared insert-only
 
     @classmethod
-    def of(cls, entry: Entry, known: Sequence[Revision]) -> Revision | None:
+    def of(cls, entry: Entry, before: Sequence[Revision]) -> Revision | None:
         """Read an entry of kind ``data`` or ``open``; None if it names no records.
 
         An entry without a fingerprint declares the growth of the newest revision.
         """
         content = entry.content
-        said = content.get("data")
-        if said is None:
+        data = content.get("data")
+        if data is None:
             return None
         declared: dict[str, Any] = {
-            "growth": str(said.get("growth", ANY)),
-            "since": int(said.get("since", said["revision"])),
-            "chunks": str(said.get("chunks", "")),
+            "growth": str(data.get("growth", ANY)),
+            "since": int(data.get("since", data["revision"])),
+            "chunks": str(data.get("chunks", "")),
         }
-        if "fingerprint" not in said:
-            return replace(known[-1], **declared)
+        if "fingerprint" not in data:
+            return replace(before[-1], **declared)
         reason = str(content.get("reason", FIRST))
-        fingerprint = str(said["fingerprint"])
-        return cls(int(said["revision"]), fingerprint, reason, entry.at, **declared)
+        fingerprint = str(data["fingerprint"])
+        return cls(int(data["revision"]), fingerprint, reason, entry.at, **declared)
+
+
+@dataclass(frozen=True)
+class Grown:
+    """The keyed chunks of a revision, to be written with it."""
+
+    chunks: Mapping[str, str]  # A keyed hash by chunk. Private: the labels count rows.
+    fingerprint: str  # one keyed hash over all; for the chain
+
+    def __repr__(self) -> str:
+        return "<chunks withheld>"
 
 
 def first_records(mark: str) -> Records:
@@ -83,7 +112,7 @@ def first_records(mark: str) -> Records:
 
 def revisions(ledger: Ledger, dataset: str) -> tuple[Revision, ...]:
     """Return the revisions of an account, oldest first; none if it was never bound to records."""
-    return ledger.read(dataset, _written)
+    return ledger.read(dataset, _recorded)
 
 
 def bind(
@@ -103,51 +132,101 @@ def bind(
     yet. The last declaration of growth goes on unless another is given; ``chunks`` reads the chunks
     of the records, where insert-only growth is declared.
     """
-    checked(growth)
+    checked_growth(growth)
     key = _key(ledger, dataset)
     fingerprint = _fingerprint(key, mark)
-    written = revisions(ledger, dataset)
-    known = _found(written, fingerprint)
-    if known is not None and (growth != INSERT_ONLY or known.growth == growth):
-        return known
-    if known is not None and known != written[-1]:
-        raise late()
-    if known is None and written and reason is None:
+    recorded = revisions(ledger, dataset)
+    same = _with_fingerprint(recorded, fingerprint)
+    if same is not None and (growth != INSERT_ONLY or same.growth == growth):
+        return same
+    last = recorded[-1] if recorded else None
+    if same is not None and same != last:
+        raise AccountConflict(
+            "These records are an earlier revision of the account; growth is declared of the "
+            "newest."
+        )
+    if same is None and recorded and reason is None:
         raise changed(dataset)
-    last = written[-1] if written else None
-    goes_on = known is None and last is not None and last.growth == INSERT_ONLY
-    held: Grown | None = None
-    if (growth or (INSERT_ONLY if goes_on else ANY)) == INSERT_ONLY:
+    # The run of revisions that this one goes on with.
+    run = last if same is None and last is not None and last.growth == INSERT_ONLY else None
+    grown: Grown | None = None
+    if growth == INSERT_ONLY or (growth is None and run is not None):
         # Outside the transaction: the records are read.
-        before = last.chunks if goes_on and last is not None else None
-        held = grown(ledger, dataset, key, chunks, before)
+        grown = _grown(ledger, dataset, key, chunks, None if run is None else run.chunks)
+    if reason is None:
+        reason = FIRST if same is None or grown is None else DECLARED
 
     def act(account: AccountTransaction) -> Revision:
-        now = _written(account)
-        again = _found(now, fingerprint)
-        if again is not None and again != known:
+        now = _recorded(account)
+        again = _with_fingerprint(now, fingerprint)
+        if again is not None and again != same:
             return again  # another process was first
-        if now != written:
+        if now != recorded:
             raise LedgerBusy("Another revision was recorded meanwhile; open the data again.")
-        number = len(written) + (known is None)
-        body = custodian_act(actor=actor, reason=_why(reason, known, held))
+        number = len(recorded) + (same is None)
+        body = custodian_act(actor=actor, reason=reason)
         body["data"] = {"revision": number}
-        if known is None:
+        if same is None:
             body["data"]["fingerprint"] = fingerprint
-        if held is not None:
-            since = last.since if goes_on and last is not None else number
-            body["data"] |= {"growth": INSERT_ONLY, "since": since, "chunks": held.fingerprint}
-            held.keep(account)
+        if grown is not None:
+            since = number if run is None else run.since
+            body["data"] |= {"growth": INSERT_ONLY, "since": since, "chunks": grown.fingerprint}
+            keep(account, CHUNKS, dict(grown.chunks))
         account.append("data", body=body)
-        return _written(account)[-1]
+        return _recorded(account)[-1]
 
     return ledger.write(dataset, act)
 
 
-def _why(reason: str | None, known: Revision | None, held: Grown | None) -> str:
-    if reason is not None:
-        return reason
-    return FIRST if known is None or held is None else DECLARED
+def checked_growth(growth: str | None) -> str | None:
+    """Return a declaration, or say what can be declared."""
+    if growth is not None and growth not in GROWTH:
+        raise invalid("a revision", "growth", f"one of {', '.join(GROWTH)}", growth)
+    return growth
+
+
+def _grown(
+    ledger: Ledger, dataset: str, key: bytes, chunks: Chunks | None, before: str | None
+) -> Grown:
+    """Read the chunks of records, and see that those of the revision before are among them.
+
+    ``chunks`` is None where the records cannot be read in chunks, ``before`` (the chain's hash over
+    the chunks of the revision before) where a run begins. Refused are records that were there and
+    are changed, gone, or stand elsewhere.
+    """
+    if chunks is None:
+        raise InvalidInput(
+            "That records are only added can be checked of files, frames and queries, not of a "
+            "table that another program counts. Leave growth out (--growth any): questions there "
+            "get no discount that it could keep.",
+            parameter="growth",
+        )
+    earlier: dict[str, str] = {}
+    if before is not None:
+        state = States(ledger, dataset, released=False).load(CHUNKS)
+        if state is None or _over(key, state[1]) != before:
+            raise LedgerUnusable(
+                "The ledger does not keep the chunks of the last revision as they were recorded; "
+                "nothing was changed. Record these records with growth='any' (--growth any)."
+            )
+        earlier = dict(state[1])
+    keyed = {
+        label: _fingerprint(key, f"{label}\0{digest}") for label, digest in chunks(earlier).items()
+    }
+    if not earlier.items() <= keyed.items():
+        # Not which: that would tell of records.
+        raise DataChanged(
+            f"The account {dataset!r} declares that records are only added at the end, and these "
+            "are not the earlier records, unchanged and in their order, with others after them; "
+            "nothing was recorded. If rows were put in another order, restore it (a query needs "
+            "ORDER BY). If records were corrected or removed, say so with growth='any' (--growth "
+            "any): what is asked from then on adds up with what was asked before."
+        )
+    return Grown(keyed, _over(key, keyed))
+
+
+def _over(key: bytes, chunks: Mapping[str, str]) -> str:
+    return _fingerprint(key, canonical(dict(chunks)))
 
 
 def changed(dataset: str) -> DataChanged:
@@ -161,18 +240,17 @@ def changed(dataset: str) -> DataChanged:
     )
 
 
-def _written(account: AccountTransaction) -> tuple[Revision, ...]:
-    rows = account.session.rows(_DATA, account=account.id)
-    found: list[Revision] = []
-    for row in rows:
-        one = Revision.of(Entry(**{**row._asdict(), "dataset": account.name}), found)
-        if one is not None:
-            found[one.number - 1 :] = [one]
-    return tuple(found)
+def _recorded(account: AccountTransaction) -> tuple[Revision, ...]:
+    recorded: list[Revision] = []
+    for entry in acts_of(account, "open", "data"):
+        revision = Revision.of(entry, recorded)
+        if revision is not None:
+            recorded[revision.number - 1 :] = [revision]
+    return tuple(recorded)
 
 
-def _found(known: Sequence[Revision], fingerprint: str) -> Revision | None:
-    return next((one for one in known if one.fingerprint == fingerprint), None)
+def _with_fingerprint(recorded: Sequence[Revision], fingerprint: str) -> Revision | None:
+    return next((each for each in recorded if each.fingerprint == fingerprint), None)
 
 
 def _fingerprint(key: bytes, mark: str) -> str:
@@ -184,10 +262,7 @@ def _key(ledger: Ledger, dataset: str) -> bytes:
     states = States(ledger, dataset, released=False)
     if states.load(KEY) is None:
         states.save(KEY, 0, {"key": secrets.token_hex(32)})  # whoever is first
-    found = states.load(KEY)
-    if found is None:
+    state = states.load(KEY)
+    if state is None:
         raise LedgerUnusable("The ledger does not keep the key of this account; nothing was spent.")
-    return bytes.fromhex(found[1]["key"])
-
-
-_DATA = acts("open", "data").order_by(entries.c.seq)
+    return bytes.fromhex(state[1]["key"])

@@ -28,10 +28,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from whitecrow.errors import LedgerCorrupt
-from whitecrow.ledger.account import Located, canonical, charged, is_for_everyone
+from whitecrow.ledger.account import Located, charged, is_for_everyone
 from whitecrow.ledger.database import Session
 from whitecrow.ledger.schema import balls, sheets
 from whitecrow.privacy import Guarantee
+from whitecrow.terms import canonical
 
 if TYPE_CHECKING:
     from whitecrow.ledger.store import Batch
@@ -117,11 +118,16 @@ QUICK = 24
 """How many touching balls a write transaction weighs without compiled loops: half a millisecond."""
 
 _ZERO = Fraction(0)
+_fraction = lru_cache(maxsize=1024)(Fraction)  # most asks leave most prices as they are
 _LINES = ("differential", "sensitive")
 _SIDES = ("u_low", "u_high", "v_low", "v_high")
 _EVERYBODY = ""
 _ENDLESS = 64
 """Sizes are told apart from 2 to the -64 up to 2 to the 63: one look for each that occurs."""
+
+
+Keys = tuple[float, float, float, float]
+"""By what a ball is looked up: two coordinates, a reach, and how far rounding may move them."""
 
 
 class Geometry(Protocol):
@@ -133,8 +139,11 @@ class Geometry(Protocol):
     def sheet(self, ball: Location) -> str:
         """A name for the balls among which places are compared; other sheets add up."""
 
-    def keys(self, ball: Location) -> tuple[float, float, float]:
-        """Two coordinates and a reach: balls touch only if each differs by at most both reaches."""
+    def keys(self, ball: Location) -> Keys:
+        """Two coordinates and a reach: balls touch only if each differs by at most both reaches.
+
+        Rounding may make it more, by no more than the fourth number of either.
+        """
 
     def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
         """Which of the others may share a point with a ball."""
@@ -154,8 +163,8 @@ class AddUp:
     def sheet(self, ball: Location) -> str:
         return ANYWHERE
 
-    def keys(self, ball: Location) -> tuple[float, float, float]:
-        return 0.0, 0.0, math.inf
+    def keys(self, ball: Location) -> Keys:
+        return 0.0, 0.0, math.inf, 0.0
 
     def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
         return [True] * len(others)
@@ -221,16 +230,15 @@ class SpatialIndex:
 
     def __init__(self, session: Session, dataset: int, geometry: Geometry) -> None:
         self.session, self.dataset, self._geometry = session, dataset, geometry
-        self._newest: tuple[Location, tuple[float, float, float]] | None = None
+        self._newest: tuple[Location, Keys] | None = None
 
     # Pricing
 
     def foresee(self, location: Location, analyst: str) -> None:
         """Send the queries ahead that weighing a ball begins with, among balls of its size."""
-        u, v, reach = self._keys(location)
-        name = self._geometry.sheet(location)
+        keys, name = self._keys(location), self._geometry.sheet(location)
         self.session.ahead(SHEET, **self._of_sheet(name, analyst))
-        self.session.ahead(NEAR, **self._near(name, _band(reach), u, v, reach))
+        self.session.ahead(NEAR, **self._near(name, _band(keys[2]), keys))
 
     def weigh(
         self,
@@ -280,6 +288,9 @@ class SpatialIndex:
             if met is None:
                 depths.append(most)
                 continue
+            if not met:
+                depths.append(ball.epsilon)
+                continue
             shown = in_tally(tally, ball.analyst, met)
             key = tuple(id(one) for one in shown), price
             if key not in found:
@@ -302,30 +313,30 @@ class SpatialIndex:
         pending: Sequence[tuple[Ball, Weighed]] = (),
     ) -> list[Ball] | None:
         """The balls that touch one; None if there are too many to look at."""
-        u, v, reach = self._keys(ball.location)
+        keys = self._keys(ball.location)
         # Those of the batch are looked up as they will be once they are asked: as many at most.
-        windows = {band: _window(u, v, reach, band) for band in {w.place[1] for _, w in pending}}
-        found = [
+        windows = {band: _window(keys, band) for band in {w.place[1] for _, w in pending}}
+        balls = [
             one for one, weighed in pending if _in(windows[weighed.place[1]], *weighed.place[2:])
         ]
-        looks = [self._near(name, band, u, v, reach) for band in sorted(bands)]
+        looks = [self._near(name, band, keys) for band in sorted(bands)]
         for look in looks:
             self.session.ahead(NEAR, **look)
         for look in looks:
-            if len(found) > MOST_TOUCHED:
+            if len(balls) > MOST_TOUCHED:
                 return None
-            found += [ball_of(row) for row in self.session.rows(NEAR, **look)]
-        if len(found) > MOST_TOUCHED:
+            balls += [ball_of(row) for row in self.session.rows(NEAR, **look)]
+        if len(balls) > MOST_TOUCHED:
             return None
-        if not found:
-            return found
-        near = self._geometry.touching(ball.location, [one.location for one in found])
-        return [one for one, is_near in zip(found, near, strict=True) if is_near]
+        if not balls:
+            return balls
+        near = self._geometry.touching(ball.location, [one.location for one in balls])
+        return [one for one, is_near in zip(balls, near, strict=True) if is_near]
 
-    def _near(self, name: str, band: int, u: float, v: float, reach: float) -> dict[str, Any]:
+    def _near(self, name: str, band: int, keys: Keys) -> dict[str, Any]:
         """What is asked for to find the balls of a band that one may touch."""
         at = {"account": self.dataset, "sheet_name": name, "in_band": band}
-        sides = zip(_SIDES, _window(u, v, reach, band), strict=True)
+        sides = zip(_SIDES, _window(keys, band), strict=True)
         return {**at, **dict(sides), "most": MOST_TOUCHED + 1}
 
     # Writing
@@ -358,7 +369,7 @@ class SpatialIndex:
             sheet,
         )
 
-    def _keys(self, location: Location) -> tuple[float, float, float]:
+    def _keys(self, location: Location) -> Keys:
         """The coordinates of a ball, which is looked at several times in a row."""
         if self._newest is None or self._newest[0] is not location:
             self._newest = location, self._geometry.keys(location)
@@ -366,7 +377,7 @@ class SpatialIndex:
 
     def place(self, ball: Ball) -> Place:
         """Where a ball must be looked up: sheet, size and two coordinates."""
-        u, v, reach = self._keys(ball.location)
+        u, v, reach, _ = self._keys(ball.location)
         return (
             self._geometry.sheet(ball.location),
             _band(reach),
@@ -383,7 +394,7 @@ class SpatialIndex:
         }
         shared, own = rows.get(_EVERYBODY), rows.get(analyst)
         prices = tuple(
-            _ZERO if row is None else Fraction(getattr(row, line))
+            _ZERO if row is None else _fraction(getattr(row, line))
             for row in (shared, own)
             for line in _LINES
         )
@@ -429,14 +440,13 @@ def _band(reach: float) -> int:
     return max(-_ENDLESS, math.frexp(reach)[1])
 
 
-def _window(u: float, v: float, reach: float, band: int) -> tuple[float, float, float, float]:
-    """Between which coordinates the balls of a band lie that a ball with this reach may touch."""
-    wide = _widest(band) + reach
+def _window(keys: Keys, band: int) -> tuple[float, float, float, float]:
+    """Between which coordinates the balls of a band lie that a ball with these keys may touch."""
+    u, v, reach, rounding = keys
+    wide = _widest(band) + reach + rounding
     if not math.isfinite(wide):
         return -_FAR, _FAR, -_FAR, _FAR
-    # Rounding in the keys grows with their size.
-    left, right = wide + 1e-9 * abs(u), wide + 1e-9 * abs(v)
-    return u - left, u + left, v - right, v + right
+    return u - wide, u + wide, v - wide, v + wide
 
 
 def _in(window: tuple[float, float, float, float], u: float, v: float) -> bool:
@@ -554,12 +564,12 @@ def rows(index: SpatialIndex) -> Iterator[tuple[Ball, Place, Depths]]:
     """Every ball in the order they were asked, with where it is looked up and its depths."""
     after = 0
     while True:
-        found = index.session.rows(ALL, account=index.dataset, after=after, most=_AT_ONCE)
-        for row in found:
+        batch = index.session.rows(ALL, account=index.dataset, after=after, most=_AT_ONCE)
+        for row in batch:
             yield ball_of(row), (row.sheet, row.band, row.u, row.v), read_depths(row.depths)
-        if len(found) < _AT_ONCE:
+        if len(batch) < _AT_ONCE:
             return
-        after = found[-1].seq
+        after = batch[-1].seq
 
 
 def kept_sheets(index: SpatialIndex) -> dict[tuple[str, str], tuple[Located, frozenset[int]]]:

@@ -113,10 +113,22 @@ UPDATE_SHARE = (
 )
 SHARES = select(accounts).where(accounts.c.dataset == bindparam("account"))
 SHARE = SHARES.where(accounts.c.analyst == bindparam("whose"))
+# What became of a question, under either of its names; of what is open also who computes it. Asked
+# for in their order, SQLite would walk through all entries instead of the index.
 BY_QUESTION = (
-    select(entries.c.seq, entries.c.kind, entries.c.analyst, entries.c.closes, entries.c.body)
-    .where(entries.c.dataset == bindparam("account"), entries.c.digest == bindparam("asked"))
-    .order_by(entries.c.seq)
+    select(
+        *(entries.c[name] for name in ("seq", "kind", "digest", "analyst", "closes", "body")),
+        unsettled.c.epoch,
+        unsettled.c.holder,
+    )
+    .outerjoin(
+        unsettled,
+        and_(unsettled.c.dataset == entries.c.dataset, unsettled.c.seq == entries.c.seq),
+    )
+    .where(
+        entries.c.dataset == bindparam("account"),
+        entries.c.digest.in_([bindparam("asked"), bindparam("former")]),
+    )
 )
 UNSETTLED = (
     select(entries)

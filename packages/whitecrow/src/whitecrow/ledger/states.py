@@ -13,12 +13,13 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select, update
 
 from whitecrow.errors import AccountConflict
-from whitecrow.ledger.account import ToldAt, canonical
+from whitecrow.ledger.account import ToldAt
 from whitecrow.ledger.failures import halt, refuse_if_closed
 from whitecrow.ledger.schema import LOST, publishers
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.witness.heads import state_name
+from whitecrow.ledger.witness.guard import state_name
+from whitecrow.terms import canonical
 
 
 class States:

@@ -39,21 +39,20 @@ from whitecrow.ledger.account import (
     ToldAt,
     admissible,
     admit,
-    canonical,
     how_many,
     in_unit,
 )
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.database import Claim, Claims, Database, Session
 from whitecrow.ledger.migration import migrate
-from whitecrow.ledger.rebuilding import rebuild_all
+from whitecrow.ledger.replay import rebuild_all
 from whitecrow.ledger.spatial import AddUp, Ball, Crowded, Geometry, Location, SpatialIndex, Weighed
-from whitecrow.ledger.statements import BY_QUESTION, GIVE_UP, SHARE, TAKEN_UP
+from whitecrow.ledger.statements import BY_QUESTION, GIVE_UP, SHARE
 from whitecrow.ledger.transaction import AccountTransaction, has_hash, names
 from whitecrow.ledger.witness.guard import guard_of
 from whitecrow.plan import Plan
 from whitecrow.privacy import Guarantee, Unit, ZeroConcentrated
-from whitecrow.terms import LINES, Budget
+from whitecrow.terms import LINES, Budget, canonical
 
 __all__ = ["CLOSED", "ChargeRequest", "Ledger", "Quote"]
 
@@ -78,10 +77,10 @@ class ChargeRequest:
     told_at: ToldAt | None = field(default=None, compare=False, repr=False)
 
     @property
-    def former_digest(self) -> str:
-        """What versions before 0.3 called this question; nothing if that is no other name."""
+    def names(self) -> tuple[str, str]:
+        """The question's digest, and what versions before 0.3 called it if that is another."""
         now, former = self.former
-        return former if now == self.digest != former else ""
+        return self.digest, former if now == self.digest != former else ""
 
 
 @dataclass(frozen=True)
@@ -160,19 +159,8 @@ def charge(
     account.open_reservation(entry.seq, holder)
     if weighed is not None:
         index.add(ball, weighed)
-    return Reservation(entry.seq, order.digest, order.analyst, fresh=True, epoch=1), mine
-
-
-def _known(
-    account: AccountTransaction, order: ChargeRequest
-) -> Reservation | RecordedOutcome | None:
-    """What became of a question; its answer may be one of an earlier version."""
-    found = account.outcome(order.digest)
-    if found is None and (former := order.former_digest):
-        earlier = account.outcome(former)
-        if isinstance(earlier, RecordedOutcome) and earlier.answered:
-            return earlier
-    return found
+    held = Reservation(entry.seq, order.digest, order.analyst, fresh=True, epoch=1, holder=holder)
+    return held, mine
 
 
 def record(
@@ -180,18 +168,17 @@ def record(
 ) -> RecordedOutcome:
     """Store what came of a reservation: an answer, or (``kind`` is not "settle") a failure."""
     account.must_be_open()
-    known = account.outcome(held.digest)
-    if known is None or known.seq != held.seq:
+    outcome = account.outcome(held.digest)
+    if outcome is None or outcome.seq != held.seq:
         raise AccountConflict(
             "This question's spend was given back while it was being computed; nothing was "
             "released. Ask again."
         )
-    if isinstance(known, RecordedOutcome):
-        return known
+    if isinstance(outcome, RecordedOutcome):
+        return outcome
     # Locks can be lost with what holds them; the count of those who took the reservation
     # up cannot. Were both to store, the faster of two draws would be released.
-    epoch, holder = account.taken_up(held.seq)
-    if epoch != held.epoch:
+    if outcome.epoch != held.epoch:
         raise LedgerBusy(
             "Another process has taken this question up; its answer will be the one. "
             "Nothing was released here; ask again: it is not charged twice."
@@ -212,7 +199,7 @@ def record(
     if answered:
         account.close_reservation(held.seq)
     else:
-        clear_holder(account.session, account.id, held.seq, holder)
+        clear_holder(account.session, account.id, held.seq, outcome.holder)
     return RecordedOutcome(held.seq, entry.seq, answered, body.get("answer") if answered else None)
 
 
@@ -253,7 +240,7 @@ class Quoting:
         index = SpatialIndex(account.session, account.id, geometry)
         for order in orders:
             admissible(order.price)
-            if order.digest not in self._seen and _known(account, order) is None:
+            if order.digest not in self._seen and account.outcome(*order.names) is None:
                 self._add(account, order, index)
             self._fitting += self._refusal is None
             self._last = order.analyst
@@ -496,27 +483,27 @@ class Ledger:
         """
         admissible(order.price)
         until = time.monotonic() + PATIENCE_SECONDS
-        known: Weighed | None = None
+        weighed: Weighed | None = None
         while True:
             try:
-                account, found, snapshot = self._reserve(dataset, order, rule, known)
+                account, held, snapshot = self._reserve(dataset, order, rule, weighed)
             except Crowded:
                 # Weighed while others write; if the sheet changes meanwhile, the next attempt
                 # charges for all that the ball touches and does not come back here.
-                known = self.read(dataset, lambda account: weigh(account, order, self._geometry))
+                weighed = self.read(dataset, lambda account: weigh(account, order, self._geometry))
                 continue
-            if isinstance(found, RecordedOutcome) and self.witness is not None:
-                self.witness.cover(dataset, found.by)
-            if isinstance(found, RecordedOutcome) or found.claim is not None:
-                return found, snapshot
+            if isinstance(held, RecordedOutcome) and self.witness is not None:
+                self.witness.cover(dataset, held.by)
+            if isinstance(held, RecordedOutcome) or held.claim is not None:
+                return held, snapshot
             left = until - time.monotonic()
             if left <= 0:
                 raise LedgerBusy(
                     "This very question is being answered by another process; ask again later. It "
                     "is not charged twice."
                 )
-            free = partial(self.read, dataset, partial(self._is_free, found.seq))
-            self._claims.wait(account, found.seq, free, left)
+            free = partial(self.read, dataset, partial(self._is_free, held.seq))
+            self._claims.wait(account, held.seq, free, left)
 
     def _is_free(self, seq: int, account: AccountTransaction) -> bool:
         """Whether nobody computes the answer to a reservation at this moment."""
@@ -539,24 +526,23 @@ class Ledger:
             if rule is not None:
                 rule(account.policy)
             share = account.share(order.analyst)
-            found = _known(account, order)
-            if not isinstance(found, RecordedOutcome) and account.closed_by(datetime.now(UTC)):
+            held = account.outcome(*order.names)
+            if not isinstance(held, RecordedOutcome) and account.closed_by(datetime.now(UTC)):
                 raise DatasetClosed(CLOSED)
-            if found is None:
+            if held is None:
                 # Noted before the commit: whoever can see the reservation can see the claim.
                 holder = self._claims.holder()
-                found, share = charge(account, order, share, self._geometry, known, holder)
-            elif isinstance(found, Reservation):
-                _, holder = account.taken_up(found.seq)
-            if isinstance(found, Reservation):
-                claim = self._claims.take(account.session, account.id, found.seq, holder)
+                held, share = charge(account, order, share, self._geometry, known, holder)
+            if isinstance(held, Reservation):
+                at = account.session, account.id, held.seq, held.holder
+                claim = self._claims.take(*at, fresh=held.fresh)
                 if claim is not None:
                     taken.append(claim)
-                    if not found.fresh:
-                        found = replace(found, epoch=account.take_up(found.seq, claim.holder))
-                found = replace(found, claim=claim, told_at=order.told_at)
+                    if not held.fresh:
+                        held = replace(held, epoch=account.take_up(held, claim.holder))
+                held = replace(held, claim=claim, told_at=order.told_at)
             shares = {} if share is None else {order.analyst: share}
-            return account.id, found, account.snapshot(shares)
+            return account.id, held, account.snapshot(shares)
 
         try:
             return self.watched(dataset, act, foresee=partial(self._foresee, order))
@@ -567,9 +553,8 @@ class Ledger:
 
     def _foresee(self, order: ChargeRequest, session: Session, account: int) -> None:
         """Send the queries ahead that a reservation begins with."""
-        session.ahead(BY_QUESTION, account=account, asked=order.digest)
-        if former := order.former_digest:
-            session.ahead(BY_QUESTION, account=account, asked=former)
+        asked, former = order.names
+        session.ahead(BY_QUESTION, account=account, asked=asked, former=former or asked)
         session.ahead(SHARE, account=account, whose=order.analyst)
         if order.location is not None:
             SpatialIndex(session, account, self._geometry).foresee(order.location, order.analyst)
@@ -595,7 +580,7 @@ class Ledger:
         def look(account: AccountTransaction) -> tuple[RecordedOutcome | None, AccountSnapshot]:
             account.must_be_open()
             rule(account.policy)
-            outcome, share = _known(account, order), account.share(order.analyst)
+            outcome, share = account.outcome(*order.names), account.share(order.analyst)
             snapshot = account.snapshot({} if share is None else {order.analyst: share})
             if outcome is None:
                 quoting = Quoting(account)
@@ -649,8 +634,8 @@ class Ledger:
         self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]
     ) -> RecordedOutcome:
         def foresee(session: Session, account: int) -> None:
-            session.ahead(BY_QUESTION, account=account, asked=held.digest)
-            session.ahead(TAKEN_UP, account=account, at_seq=held.seq)
+            asked = held.digest
+            session.ahead(BY_QUESTION, account=account, asked=asked, former=asked)
 
         outcome = self.watched(
             dataset, lambda account: record(account, held, kind, body), foresee=foresee
@@ -789,8 +774,8 @@ class Ledger:
         """Entries of a dataset, as many as are asked for; all by default, the oldest first."""
         which: dict[str, Any] = {"after": after, "before": before, "newest_first": newest_first}
         which |= {"limit": limit, "analyst": analyst, "kind": kind}
-        found = self.read(dataset, lambda account: account.some_entries(**which))
-        return found if self.witness is None else self.witness.tell(dataset, found)
+        entries = self.read(dataset, lambda account: account.some_entries(**which))
+        return entries if self.witness is None else self.witness.tell(dataset, entries)
 
     def history(
         self, dataset: str, analyst: str, *, limit: int = 100, skip: int = 0
@@ -805,10 +790,10 @@ class Ledger:
             closed = [None] * len(asked) if account.closure else account.last_words(asked)
             return list(zip(asked, closed, strict=True))
 
-        found = self.watched(dataset, look, reads=True)
+        pairs = self.watched(dataset, look, reads=True)
         if self.witness is not None:
-            self.witness.tell(dataset, [closed for _, closed in found])
-        return found
+            self.witness.tell(dataset, [closed for _, closed in pairs])
+        return pairs
 
     def has_hash(self, hash_: str) -> bool:
         """Whether any entry has this hash."""

@@ -13,9 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from whitecrow.ledger.account import Account, Entry, Located
-from whitecrow.ledger.growth import INSERT_ONLY
-from whitecrow.ledger.schema import entries
-from whitecrow.ledger.statements import acts
+from whitecrow.ledger.acts import acts_of
+from whitecrow.ledger.revisions import INSERT_ONLY
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.verification import newest_checkpoint
@@ -44,7 +43,6 @@ class Event:
     actor: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """Return a plain JSON object; what is empty is left out."""
         return {name: value for name, value in vars(self).items() if value}
 
 
@@ -57,8 +55,10 @@ class Point:
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object; amounts are exact fractions as text."""
-        written = {line: None if one is None else str(one) for line, one in self.amounts.items()}
-        return {"at": self.at, **written}
+        amounts = {
+            line: None if amount is None else str(amount) for line, amount in self.amounts.items()
+        }
+        return {"at": self.at, **amounts}
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,10 @@ class Timeline:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "dataset": self.dataset,
-            "events": [one.to_json() for one in self.events],
-            "spent": [one.to_json() for one in self.spent],
-            "budget": [one.to_json() for one in self.budget],
-            "whole": self.whole,
+            **vars(self),
+            "events": [event.to_json() for event in self.events],
+            "spent": [point.to_json() for point in self.spent],
+            "budget": [point.to_json() for point in self.budget],
         }
 
 
@@ -92,9 +91,7 @@ def timeline(ledger: Ledger, dataset: str, *, analyst: str | None = None) -> Tim
 
 
 def _told(account: AccountTransaction, analyst: str | None) -> Timeline:
-    rows = account.session.rows(_ACTS, account=account.id)
-    acts = [Entry(**{**row._asdict(), "dataset": account.name}) for row in rows]
-    acts = [entry for entry in acts if entry.told]
+    acts = [entry for entry in acts_of(account, *_ACTS) if entry.told]
     caps = [
         (entry.at, Budget.of(entry.content["budget"]))
         for entry in acts
@@ -124,21 +121,21 @@ def _walked(account: AccountTransaction, analyst: str | None) -> tuple[Account, 
     """Return the spends and what gave them back, and what was spent before the first of them."""
     unit = account.spent.unit
     if analyst is not None:
-        found = [
+        moves = [
             entry
             for kind in ("reserve", "void", "allow")
             for entry in account.some_entries(analyst=analyst, kind=kind)
         ]
-        return Account(unit=unit), sorted(found, key=lambda entry: entry.seq)
+        return Account(unit=unit), sorted(moves, key=lambda entry: entry.seq)
     start, after = Account(unit=unit), 0
     if account.seq > _MOST_WALKED:
         checkpoint = newest_checkpoint(account)
         if checkpoint is not None:
             start, after = Account.from_json(checkpoint.content["state"]["spent"]), checkpoint.seq
-    moves = (one for one in account.entries(after) if one.kind in _MOVES)
-    return start, list(moves)
+    return start, [entry for entry in account.entries(after) if entry.kind in _MOVES]
 
 
+_ACTS = ("open", "amend", "data", "alarm", "halt", "closure")
 _MOVES = ("reserve", "void", "open", "amend")
 """What changes the sums of an account, or how they are counted."""
 
@@ -185,21 +182,18 @@ def _broken(start: Account, moves: Sequence[Entry], analyst: str | None) -> Iter
         alone = Account(unit=start.unit).with_release(guarantee(content["price"]))
         for line in (line for line in LINES if alone.unbounded(line)):
             kind = content["question"]["kind"]
-            says = f"the guarantee for {COVERS[line]} ended: {kind} covers fewer"
-            if analyst is not None:  # the numbers of entries count other people's questions
-                event = Event(entry.at, "broken", says)
-            else:
-                event = Event(entry.at, "broken", f"{says} (entry {entry.seq})", entry.analyst)
+            says, whose = f"the guarantee for {COVERS[line]} ended: {kind} covers fewer", ""
+            if analyst is None:  # the numbers of entries count other people's questions
+                says, whose = f"{says} (entry {entry.seq})", entry.analyst
             if not weaker[line]:
-                yield event
+                yield Event(entry.at, "broken", says, whose)
             weaker[line].add(entry.seq)
 
 
 def _thinned(points: Iterable[Point]) -> tuple[Point, ...]:
-    """Keep at most so many, always the last."""
-    found = list(points)
-    step = -(-len(found) // MOST_POINTS) or 1
-    return tuple(found[::-1][::step][::-1])
+    curve = list(points)
+    step = -(-len(curve) // MOST_POINTS) or 1
+    return tuple(curve[::-1][::step][::-1])
 
 
 def _events(entry: Entry, analyst: str | None) -> Iterator[Event]:
@@ -209,11 +203,11 @@ def _events(entry: Entry, analyst: str | None) -> Iterator[Event]:
     if analyst is None:  # a reason may speak of records
         words = {"reason": str(content.get("reason", "")), "actor": str(content.get("actor", ""))}
         words["analyst"] = entry.analyst
-    said = content.get("data")
+    data = content.get("data")
     if entry.kind == "open":
         yield Event(entry.at, "opened", "the account was opened", **words)
-    if said is not None:
-        yield _revision(entry.at, said, words)
+    if data is not None:
+        yield _revision(entry.at, data, words)
     elif entry.kind == "amend" and not {"budget", "policy", "card"}.isdisjoint(content):
         changed = [name for name in ("budget", "policy", "card") if name in content]
         yield Event(entry.at, "promise", f"promised anew: {', '.join(changed)}", **words)
@@ -230,17 +224,14 @@ def _events(entry: Entry, analyst: str | None) -> Iterator[Event]:
             yield Event(entry.at, "publication", f"{kind} was asked", **words)
 
 
-def _revision(at: str, said: dict[str, Any], words: dict[str, str]) -> Event:
-    number, only_added = said["revision"], said.get("growth") == INSERT_ONLY
-    if "fingerprint" not in said:
+def _revision(at: str, data: dict[str, Any], words: dict[str, str]) -> Event:
+    number = data["revision"]
+    if "fingerprint" not in data:
         text = f"revision {number}: declared that records are only added from here on"
         return Event(at, "declared", text, **words)
     text = f"revision {number} of the records"
-    if only_added:
+    if data.get("growth") == INSERT_ONLY:
         text += ", declared insert-only"
-        if said["since"] != number:
-            text += f": records were only added since revision {said['since']}"
+        if data["since"] != number:
+            text += f": records were only added since revision {data['since']}"
     return Event(at, "revision", text, **words)
-
-
-_ACTS = acts("open", "amend", "data", "alarm", "halt", "closure").order_by(entries.c.seq)

@@ -28,7 +28,6 @@ from whitecrow.ledger.account import (
     Records,
     Reservation,
     ToldAt,
-    canonical,
 )
 from whitecrow.ledger.database import Session
 from whitecrow.privacy import (
@@ -39,7 +38,7 @@ from whitecrow.privacy import (
     Zone,
     intersect,
 )
-from whitecrow.terms import Budget
+from whitecrow.terms import Budget, canonical
 
 
 class AccountTransaction:
@@ -203,15 +202,15 @@ class AccountTransaction:
         row = self.session.one(sql.TAKEN_UP, account=self.id, at_seq=seq)
         return (0, "") if row is None else (int(row.epoch), str(row.holder))
 
-    def take_up(self, seq: int, holder: str) -> int:
+    def take_up(self, held: Reservation, holder: str) -> int:
         """Count that somebody begins to compute an answer; whoever did before lost the right."""
-        before, _ = self.taken_up(seq)
-        if not before:
+        if not held.epoch:
             raise LedgerCorrupt(
                 "A reservation is missing from those that wait; run 'whitecrow ledger verify'."
             )
-        self.session.run(sql.TAKE_UP, account=self.id, at_seq=seq, new_epoch=before + 1, by=holder)
-        return before + 1
+        epoch = held.epoch + 1
+        self.session.run(sql.TAKE_UP, account=self.id, at_seq=held.seq, new_epoch=epoch, by=holder)
+        return epoch
 
     def add_terms(self, analyst: str, price: Guarantee) -> None:
         """Count the zones and conditions of a release."""
@@ -226,10 +225,10 @@ class AccountTransaction:
 
     def all_terms(self) -> dict[str, dict[str, int]]:
         """How many standing releases of each analyst have a term."""
-        found: dict[str, dict[str, int]] = {}
+        terms: dict[str, dict[str, int]] = {}
         for row in self.session.rows(sql.ALL_TERMS, account=self.id):
-            found.setdefault(row.analyst, {})[row.term] = row.number
-        return found
+            terms.setdefault(row.analyst, {})[row.term] = row.number
+        return terms
 
     def open_reservations(self) -> set[int]:
         """The reservations that have no answer."""
@@ -260,37 +259,35 @@ class AccountTransaction:
         )
 
     def outcome(
-        self, digest: str, *, before: int | None = None
+        self, digest: str, former: str = "", *, before: int | None = None
     ) -> Reservation | RecordedOutcome | None:
         """What became of a question: open, closed, or never asked (or void).
 
-        With ``before``, as it was before that entry.
+        Where it was never asked, an answer under its ``former`` name is its answer. With
+        ``before``, as it was before that entry.
         """
-        found: Reservation | RecordedOutcome | None = None
-        for row in self.session.rows(sql.BY_QUESTION, account=self.id, asked=digest):
-            if before is not None and row.seq >= before:
-                break
-            if row.kind == "reserve":
-                found = Reservation(row.seq, digest, row.analyst)
-            elif row.kind == "void":
-                found = None
-            elif row.kind == "review" and isinstance(found, RecordedOutcome):
-                # The failure is closed; what gives the spend back closes the review.
-                found = replace(found, by=row.seq, reviewed=True)
-            else:
-                answered = row.kind == "settle"
-                answer = _parsed(row.body)["answer"] if answered else None
-                found = RecordedOutcome(row.closes, row.seq, answered, answer)
-        return found
+        asked = {"asked": digest, "former": former or digest}
+        rows = self.session.rows(sql.BY_QUESTION, account=self.id, **asked)
+        if not rows:  # a new question
+            return None
+        rows.sort(key=lambda row: row.seq)
+        if before is not None:
+            rows = [row for row in rows if row.seq < before]
+        outcome = _became([row for row in rows if row.digest == digest])
+        if outcome is None and former:
+            earlier = _became([row for row in rows if row.digest == former])
+            if isinstance(earlier, RecordedOutcome) and earlier.answered:
+                return earlier
+        return outcome
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Entries in order, read in portions."""
         while True:
-            found = self.some_entries(after=after, limit=_AT_ONCE)
-            yield from found
-            if len(found) < _AT_ONCE:
+            entries = self.some_entries(after=after, limit=_AT_ONCE)
+            yield from entries
+            if len(entries) < _AT_ONCE:
                 return
-            after = found[-1].seq
+            after = entries[-1].seq
 
     def some_entries(
         self,
@@ -370,6 +367,27 @@ class AccountTransaction:
         return None if row is None else _entry(row, self.name)
 
 
+def _became(rows: Iterable[Any]) -> Reservation | RecordedOutcome | None:
+    """What became of a question, from its entries in order."""
+    found: Reservation | RecordedOutcome | None = None
+    for row in rows:
+        if row.kind == "reserve":
+            holder = row.holder or ""
+            found = Reservation(
+                row.seq, row.digest, row.analyst, epoch=row.epoch or 0, holder=holder
+            )
+        elif row.kind == "void":
+            found = None
+        elif row.kind == "review" and isinstance(found, RecordedOutcome):
+            # The failure is closed; what gives the spend back closes the review.
+            found = replace(found, by=row.seq, reviewed=True)
+        else:
+            answered = row.kind == "settle"
+            answer = _parsed(row.body)["answer"] if answered else None
+            found = RecordedOutcome(row.closes, row.seq, answered, answer)
+    return found
+
+
 def names(session: Session) -> tuple[str, ...]:
     return tuple(row.name for row in session.rows(sql.NAMES))
 
@@ -393,18 +411,39 @@ def _budget(written: str) -> Budget:
     return Budget.of(_parsed(written))
 
 
+_ACCOUNTS: dict[str, Account] = {}
+"""The sums that were written or read last, by their text: the next ask begins with them."""
+
+_MOST_ACCOUNTS = 256
+
+
 def _account(written: str) -> Account:
+    account = _ACCOUNTS.get(written)
+    if account is not None:
+        return account
     try:
-        return Account.from_json(_parsed(written))
+        return _remembered(written, Account.from_json(_parsed(written)))
     except (KeyError, ValueError, TypeError):
         raise LedgerCorrupt(
             "The ledger holds sums that cannot be read; run 'whitecrow ledger verify'."
         ) from None
 
 
+def _remembered(written: str, account: Account) -> Account:
+    if len(_ACCOUNTS) >= _MOST_ACCOUNTS:
+        _ACCOUNTS.clear()
+    _ACCOUNTS[written] = account
+    return account
+
+
 def _text(value: Budget | Account | str) -> str:
     """Write sums or a cap; what was read and did not change is still the text it was."""
-    return value if isinstance(value, str) else canonical(value.to_json())
+    if isinstance(value, str):
+        return value
+    text = canonical(value.to_json())
+    if isinstance(value, Account):
+        _remembered(text, value)
+    return text
 
 
 def _share(row: Any) -> AnalystAccount:
@@ -422,20 +461,21 @@ def has_hash(session: Session, hash_: str) -> bool:
 
 def joint_terms(written: Iterable[str]) -> tuple[tuple[Zone, ...], tuple[str, ...]]:
     """The zones and conditions that several releases have together."""
-    found = [_parsed(term) for term in written]
-    zones = intersect(Zone.from_json(one["zone"]) for one in found if "zone" in one)
-    return zones, tuple(sorted({one["condition"] for one in found if "condition" in one}))
+    terms = [_parsed(term) for term in written]
+    zones = intersect(Zone.from_json(one["zone"]) for one in terms if "zone" in one)
+    return zones, tuple(sorted({one["condition"] for one in terms if "condition" in one}))
 
 
-def terms_of(price: Guarantee) -> list[tuple[str, str]]:
+@lru_cache(maxsize=256)  # many questions have one promise
+def terms_of(price: Guarantee) -> tuple[tuple[str, str], ...]:
     """The zones and conditions of a promise, each with a short name."""
     listed: list[dict[str, Any]] = []
     if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
         listed += [{"zone": zone.to_json()} for zone in price.zones if not zone.everyone]
     if isinstance(price, ConditionalPrivacy):
         listed += [{"condition": one} for one in price.conditions]
-    written = dict.fromkeys(canonical(one) for one in listed)
-    return [(hashlib.sha256(one.encode("ascii")).hexdigest(), one) for one in written]
+    texts = dict.fromkeys(canonical(one) for one in listed)
+    return tuple((hashlib.sha256(one.encode("ascii")).hexdigest(), one) for one in texts)
 
 
 def _numbered(seqs: Sequence[int]) -> dict[str, int]:

@@ -9,15 +9,14 @@ a checkpoint, or in it, is found by a full check at the latest.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
 from whitecrow.errors import WhitecrowError
 from whitecrow.ledger.account import Entry, Located
-from whitecrow.ledger.acts import custodian_act
+from whitecrow.ledger.acts import acts_of, custodian_act
 from whitecrow.ledger.replay import Replay, Wrong, fingerprint
-from whitecrow.ledger.schema import entries
 from whitecrow.ledger.spatial import (
     ANYWHERE,
     AddUp,
@@ -29,7 +28,6 @@ from whitecrow.ledger.spatial import (
     kept_sheets,
     rows,
 )
-from whitecrow.ledger.statements import acts
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 
@@ -110,12 +108,11 @@ def checkpoint(
             return finding
         # Only what came since the check is read here, while nobody else can write.
         replay.account = account
-        found = _brought_forward(account, replay, finding.since)
-        if found.ok:
-            account.append(
-                "checkpoint", body={**custodian_act(actor=actor), "state": replay.state()}
-            )
-        return found
+        forward = _brought_forward(account, replay, finding.since)
+        if forward.ok:
+            body = {**custodian_act(actor=actor), "state": replay.state()}
+            account.append("checkpoint", body=body)
+        return forward
 
     return ledger.write(dataset, act)
 
@@ -125,19 +122,24 @@ def _checked(
 ) -> tuple[Finding, Replay]:
     start = None if full else newest_checkpoint(account)
     since = 0 if start is None else start.seq
+    replay, wrong = Replay(account), ""
     if start is not None and start.seal() != start.hash:
         wrong = "its content does not match its hash"
-        return Finding(account.name, since, account.head, since, wrong, since), Replay(account)
-    try:
-        replay = Replay(account, start)
-    except (KeyError, ValueError, TypeError, AttributeError, WhitecrowError):
-        wrong = "its content is not readable"
-        return Finding(account.name, since, account.head, since, wrong, since), Replay(account)
+    else:
+        try:
+            replay = Replay(account, start)
+        except _UNREADABLE:
+            wrong = "its content is not readable"
+    if wrong:
+        return Finding(account.name, since, account.head, since, wrong, since), replay
     finding = _brought_forward(account, replay, since)
     if finding.ok and start is None:
-        reason = _misplaced(account, replay, geometry)
-        finding = Finding(account.name, replay.seq, account.head, None, reason, since)
+        finding = replace(finding, reason=_misplaced(account, replay, geometry))
     return finding, replay
+
+
+_UNREADABLE = (KeyError, ValueError, TypeError, AttributeError, WhitecrowError)
+"""What an entry raises whose content is not that of its kind."""
 
 
 def _brought_forward(account: AccountTransaction, replay: Replay, since: int) -> Finding:
@@ -145,19 +147,15 @@ def _brought_forward(account: AccountTransaction, replay: Replay, since: int) ->
     for entry in account.entries(replay.seq):
         try:
             replay.take(entry)
-        except Wrong as wrong:
-            return Finding(account.name, entry.seq, account.head, entry.seq, str(wrong), since)
-        except (KeyError, ValueError, TypeError, AttributeError, WhitecrowError):
-            wrong_content = "its content is not readable"
-            return Finding(account.name, entry.seq, account.head, entry.seq, wrong_content, since)
+        except (Wrong, *_UNREADABLE) as failure:
+            wrong = str(failure) if isinstance(failure, Wrong) else "its content is not readable"
+            return Finding(account.name, entry.seq, account.head, entry.seq, wrong, since)
     reason = replay.differs(account.snapshot(account.shares()))
     return Finding(account.name, replay.seq, account.head, None, reason, since)
 
 
 def newest_checkpoint(account: AccountTransaction) -> Entry | None:
-    """Return the newest checkpoint of an account."""
-    row = account.session.one(_NEWEST, account=account.id)
-    return None if row is None else Entry(**{**row._asdict(), "dataset": account.name})
+    return next(iter(acts_of(account, "checkpoint", newest=True)), None)
 
 
 def _misplaced(account: AccountTransaction, replay: Replay, geometry: Recountable | None) -> str:
@@ -182,15 +180,17 @@ def _misplaced(account: AccountTransaction, replay: Replay, geometry: Recountabl
     for (_, analyst), (price, _) in kept.items():
         priced[analyst] = priced.get(analyst, Located()) + price
     for analyst, located in charged.items():
-        price, needed = priced.get(analyst, Located()), places.cost(analyst)
-        for line in ("differential", "sensitive"):
-            charge = getattr(located, line)
-            if charge < getattr(price, line) or charge < getattr(needed, line):
-                whose = "" if not analyst else f" of analyst {analyst!r}"
-                return f"what located questions{whose} cost is less than their places say"
+        least = priced.get(analyst, Located())
+        if _less(located, least) or _less(located, places.cost(analyst)):
+            whose = f" of analyst {analyst!r}" if analyst else ""
+            return f"what located questions{whose} cost is less than their places say"
     if sheets.differ(kept) or places.exceed(kept):
         return "what the spatial index keeps of its sheets is not what their balls make"
     return ""
+
+
+def _less(located: Located, cost: Located) -> bool:
+    return located.differential < cost.differential or located.sensitive < cost.sensitive
 
 
 class _Places:
@@ -214,17 +214,14 @@ class _Places:
                     self._recounts[key].add(location, ball.epsilon)
 
     def cost(self, analyst: str) -> Located:
-        """What one analyst's balls cost at least, or everybody's."""
         sheets = {sheet for _, _, sheet in self._recounts}
         return sum((self._on(sheet, analyst) for sheet in sheets), Located())
 
     def exceed(self, kept: Mapping[tuple[str, str], tuple[Located, object]]) -> bool:
         """Whether the balls of a sheet cost more than what is kept of it."""
-        for (sheet, analyst), (price, _) in kept.items():
-            least = self._on(sheet, analyst)
-            if price.differential < least.differential or price.sensitive < least.sensitive:
-                return True
-        return False
+        return any(
+            _less(price, self._on(sheet, analyst)) for (sheet, analyst), (price, _) in kept.items()
+        )
 
     def _on(self, sheet: str, analyst: str) -> Located:
         whose = analyst if self._several else ""  # a sole analyst's balls are the dataset's
@@ -232,8 +229,5 @@ class _Places:
         return Located(self._price(whose, 0, sheet) if self._lines else both, both)
 
     def _price(self, whose: str, line: int, sheet: str) -> Fraction:
-        found = self._recounts.get((whose, line, sheet))
-        return Fraction(0) if found is None else found.price
-
-
-_NEWEST = acts("checkpoint").order_by(entries.c.seq.desc()).limit(1)
+        recount = self._recounts.get((whose, line, sheet))
+        return Fraction(0) if recount is None else recount.price

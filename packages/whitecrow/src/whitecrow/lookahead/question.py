@@ -3,26 +3,80 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from whitecrow.anomaly import AnomalyModel, CountingModel, DistanceAnomaly
-from whitecrow.data import Card
+from whitecrow.card import Card, Column
+from whitecrow.data.dataset import Cut, Key, Plain
 from whitecrow.declaration import Declared, Epsilon, Maybe, Names, Whole
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.limits import Limits, sorting, worst_case
-from whitecrow.lookahead.axes import Axis, axis_of
-from whitecrow.lookahead.text import lookahead_words
 from whitecrow.neighbours.relation import SCALED
-from whitecrow.place.question import DistanceChoice, several_records
-from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
+from whitecrow.noise.laws import discrete_laplace_quantile
+from whitecrow.place.question import DistanceChoice, chance, several_records
+from whitecrow.privacy import (
+    DifferentialPrivacy,
+    Guarantee,
+    SensitivePrivacy,
+    ZoneColumn,
+    unrounded,
+)
 from whitecrow.question import Question, Said
 
 MOST_CELLS = 1_000_000
 """The largest domain of which every cell, the empty ones too, is perturbed."""
 
-
 MOST_BINS = 1000
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One column of the histogram."""
+
+    key: Key  # what records are grouped by
+    # The values in their order: categories, whole numbers, or intervals in words.
+    values: Sequence[int | str]
+    first: int  # the key of the first value
+    # The column, or the column and how it is cut: what "the same value" means in the promise.
+    label: ZoneColumn
+
+
+def axis_of(column: Column, bins: int | None) -> Axis:
+    """Divide a column, from the card and the question alone."""
+    name, lower, upper = column.name, column.lower, column.upper
+    if column.type == "category" and column.categories is not None:
+        return Axis(Plain(name), column.categories, 0, name)
+    if column.type == "integer" and lower is not None and upper is not None:
+        whole = range(math.ceil(lower), math.floor(upper) + 1)
+        return Axis(Plain(name), whole, whole.start, name)
+    if column.type == "number" and bins is not None and lower is not None and upper is not None:
+        step = (upper - lower) / bins
+        edges = tuple(lower + step * place for place in range(1, bins))
+        return Axis(
+            Cut(name, edges), _intervals(column, edges), 0, (name, f"in {bins} equal parts")
+        )
+    if column.type == "number" and bins is None and column.edges:
+        label = name, "cut at " + ", ".join(unrounded(edge) for edge in column.edges)
+        return Axis(Cut(name, column.edges), _intervals(column, column.edges), 0, label)
+    raise InvalidInput(
+        f"The column {name!r} has no finite list of values on the card. Lookahead needs "
+        'categories, type = "integer" with bounds, or a number with edges on the card, or with '
+        "bounds and 'bins' in the question."
+    )
+
+
+def _intervals(column: Column, edges: Sequence[float]) -> tuple[str, ...]:
+    """Say which interval each place among the edges is; the lower end belongs to it."""
+    first = "below {}" if column.lower is None else f"{column.lower:.12g} to {{}}"
+    last = "{} or more" if column.upper is None else f"{{}} to {column.upper:.12g}"
+    ends = [f"{edge:.12g}" for edge in edges]
+    if len(set(ends)) < len(ends):
+        raise InvalidInput(f"The bins of {column.name!r} are too narrow to be told apart.")
+    middle = (f"{low} to {high}" for low, high in pairwise(ends))
+    return (first.format(ends[0]), *middle, last.format(ends[-1]))
 
 
 def of_copies(model: AnomalyModel) -> DistanceAnomaly:
@@ -140,7 +194,7 @@ class Lookahead(Question):
 
     def axes(self, card: Card) -> tuple[Axis, ...]:
         """Return the values each column may take, from the card alone."""
-        return tuple(axis_of(name, card, self.bins) for name in self.columns)
+        return tuple(axis_of(card.column(name), self.bins) for name in self.columns)
 
     def cells(self, card: Card) -> int:
         """Return how many cells the domain has."""
@@ -172,8 +226,43 @@ class Lookahead(Question):
         )
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-        guess = self.guesses.from_json(guesses).typical_count
-        return lookahead_words(self, self.cells(card), card.contribution, guess)
+        typical = self.guesses.from_json(guesses).typical_count
+        cells, beta, threshold = self.cells(card), self.model.beta, self.threshold
+        rate = max(1e-300, float(self.epsilon / card.contribution))
+        a = math.exp(-rate)
+        off = math.sqrt(2 * a) / -math.expm1(-rate)
+        within = discrete_laplace_quantile(0.95, 1 / rate)
+        figures: dict[str, Any] = {
+            "cells": cells,
+            "perturbed_from": threshold,
+            "noise_standard_deviation": off,
+            "noise_within_95": within,
+        }
+        words = (
+            f"How many records have each of the {cells:,} combinations of {', '.join(self.columns)}"
+        )
+        if threshold > 0:
+            words += (
+                f". Counts of at least {threshold} get noise (standard deviation {off:.3g}, within "
+                f"{within} in 95 of 100 cells). COUNTS BELOW {threshold} ARE RELEASED AS THEY ARE: "
+                "records with so few like them are not covered by the promise."
+            )
+        else:
+            # An empty cell is released with 1 to beta records when its noise lies there.
+            listed = figures["expected_false_anomalies"] = cells * a * (1 - a**beta) / (1 + a)
+            words += (
+                f", every count with noise (standard deviation {off:.3g}, within {within} in 95 of "
+                f"100 cells). If all cells were empty, about {listed:,.3g} of them would still be "
+                "listed as anomalies."
+            )
+        if typical is not None:
+            figures["typical_count"] = typical
+            wrong = figures["expected_error"] = _label_error(typical, beta, threshold, a)
+            words += (
+                f" A cell of {typical} records (your public guess) is listed on the wrong side of "
+                f"{beta} with probability {chance(wrong)}."
+            )
+        return words, figures
 
     def says(self, answer: Any) -> Said:
         """List the combinations that were released with a count above 0, the rarest first."""
@@ -188,6 +277,21 @@ class Lookahead(Question):
         if not self.covers_everyone:
             detail += f" Counts below {self.threshold} are exact, others have noise."
         return Said(headline, detail, [[*names, "Records, about", "Rare"], *rows])
+
+
+def _label_error(count: int, beta: int, threshold: int, a: float) -> float:
+    """Return the chance that a cell of this count is listed with the wrong label."""
+    if count < threshold:
+        return 0.0
+
+    def at_most(value: int) -> float:
+        """P(count + noise <= value) for the two-sided geometric law."""
+        steps = value - count
+        tail = a ** (abs(steps) + (steps >= 0)) / (1 + a)
+        return 1 - tail if steps >= 0 else tail
+
+    anomalous = at_most(beta) - at_most(0)
+    return 1 - anomalous if 1 <= count <= beta else anomalous
 
 
 def cost(question: Lookahead, card: Card, records: int) -> Limits:

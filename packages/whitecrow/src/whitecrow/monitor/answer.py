@@ -12,6 +12,7 @@ import numpy as np
 from whitecrow.detector import Detector
 from whitecrow.errors import InvalidInput
 from whitecrow.figures import new_figure
+from whitecrow.question import JSON, Said
 
 
 @dataclass(frozen=True)
@@ -51,24 +52,54 @@ class Monitored:
     @property
     def alarms(self) -> dict[str, tuple[str, ...]]:
         """For each period with an alarm the columns that have moved by then."""
-        found = {str(one["period"]): _moved(one) for one in self.series}
-        return {period: columns for period, columns in found.items() if columns}
+        moved = {str(period["period"]): _moved(period) for period in self.series}
+        return {period: columns for period, columns in moved.items() if columns}
+
+    def said(self) -> Said:
+        """Say which columns have moved, and how far each has, period by period."""
+        columns = self.detector.columns
+        rows = [["Period", "Records, about", *columns]]
+        for period in self.series:
+            moves = {move["column"]: move for move in period["columns"]}
+            cells = [_cell(moves.get(name)) for name in columns]
+            rows.append([str(period["period"]), f"{max(0, period['records']):,}", *cells])
+        moved = ", ".join(self.moved)
+        headline = f"Moved by {self.period}: {moved}" if moved else f"No alarm up to {self.period}"
+        return Said(
+            f"{headline}; detector of about {self.detector.records:,} records",
+            f"Step {self.step} of {self.horizon}. The table has each column's shift over what "
+            "chance and noise explain: above 1 it has moved.",
+            rows,
+        )
 
     def plot(self, path: str | Path) -> Path:
-        """Draw how far each column has moved, period by period."""
-        return draw(self, Path(path))
+        """Draw how far each column has moved, period by period: its shift, the alarm at 1."""
+        names = self.detector.columns
+        ratios = np.full((len(self.series), len(names)), np.nan)
+        for step, period in enumerate(self.series):
+            for move in period["columns"]:
+                ratios[step, names.index(move["column"])] = move["ratio"]
+        figure = new_figure(8, 3.4)
+        axes = figure.subplots()
+        most = np.nanmax(np.nan_to_num(ratios), axis=0)
+        for column in np.argsort(-most, kind="stable"):
+            label = names[column] if (most > most[column]).sum() < _SHOWN else None
+            axes.plot(ratios[:, column], marker="o", markersize=3, linewidth=1.2, label=label)
+        axes.axhline(1.0, color="black", linestyle=":", linewidth=1)
+        steps = np.unique(np.linspace(0, len(ratios) - 1, 6).astype(int))
+        axes.set_xticks(steps, [str(self.series[step]["period"]) for step in steps])
+        axes.set(
+            title="Columns that moved are above 1", ylabel="shift over its bound", ylim=(0, None)
+        )
+        axes.legend(loc="best")
+        figure.savefig(path, dpi=110)
+        return Path(path)
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object, with the detector's file in base 64."""
-        return {
-            "period": self.period,
-            "step": self.step,
-            "horizon": self.horizon,
-            "window": self.window,
-            "false_alarm": self.false_alarm,
-            "series": [dict(one) for one in self.series],
-            "detector": self.detector.to_json()["detector"],
-        }
+        facts = {name: value for name, value in vars(self).items() if name != "detector"}
+        series = [dict(period) for period in self.series]
+        return {**facts, "series": series, "detector": self.detector.to_json()["detector"]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Monitored:
@@ -88,30 +119,14 @@ class Monitored:
 
 
 def _moved(period: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(one["column"] for one in period["columns"] if one["moved"])
+    return tuple(move["column"] for move in period["columns"] if move["moved"])
+
+
+def _cell(move: JSON) -> str:
+    if move is None:
+        return ""
+    return f"{move['ratio']:.2f}{' moved' if move['moved'] else ''}"
 
 
 _SHOWN = 6
 """So many columns have a line of their own: those that moved most."""
-
-
-def draw(found: Monitored, path: Path) -> Path:
-    """Draw a line a column: the shift over its bound, with the alarm at 1."""
-    names = found.detector.columns
-    ratios = np.full((len(found.series), len(names)), np.nan)
-    for step, one in enumerate(found.series):
-        for move in one["columns"]:
-            ratios[step, names.index(move["column"])] = move["ratio"]
-    figure = new_figure(8, 3.4)
-    axes = figure.subplots()
-    most = np.nanmax(np.nan_to_num(ratios), axis=0)
-    for place in np.argsort(-most, kind="stable"):
-        label = names[place] if (most > most[place]).sum() < _SHOWN else None
-        axes.plot(ratios[:, place], marker="o", markersize=3, linewidth=1.2, label=label)
-    axes.axhline(1.0, color="black", linestyle=":", linewidth=1)
-    places = np.unique(np.linspace(0, len(ratios) - 1, 6).astype(int))
-    axes.set_xticks(places, [str(found.series[place]["period"]) for place in places])
-    axes.set(title="Columns that moved are above 1", ylabel="shift over its bound", ylim=(0, None))
-    axes.legend(loc="best")
-    figure.savefig(path, dpi=110)
-    return path

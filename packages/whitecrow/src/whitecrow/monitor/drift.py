@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from whitecrow.detector import Model
 from whitecrow.histogram.noise_budget import Noise
-from whitecrow.monitor.strategy import Strategy
+from whitecrow.monitor.streams import Strategy
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_CELLS = 8
+CELLS = 8
 _ROUNDS = 4
 
 
@@ -40,20 +40,18 @@ def groups(model: Model) -> list[Ints]:
 
 def _eighths(share: Floats) -> Ints:
     below = np.cumsum(share)
-    ends = np.searchsorted(below, np.arange(1, _CELLS) / _CELLS)
+    ends = np.searchsorted(below, np.arange(1, CELLS) / CELLS)
     ends = np.unique(ends[ends < len(share) - 1])
     return np.searchsorted(ends, np.arange(len(share)), side="left")
 
 
 def _commonest(share: Floats) -> Ints:
     rank = np.argsort(np.argsort(-share, kind="stable"), kind="stable")
-    return np.minimum(rank, _CELLS - 1)
+    return np.minimum(rank, CELLS - 1)
 
 
 @dataclass(frozen=True)
 class Watched:
-    """One column as the alarm sees it."""
-
     name: str
     cells: int
     # Then sets of cells from the first on are compared; otherwise cells of a single value.
@@ -65,7 +63,7 @@ class Watched:
         if self.ordered:
             return np.tril(np.ones((self.cells, self.cells)))[:-1]
         # The last of eight may be several values, put together by what was released.
-        alone = self.cells if 2 < self.cells < _CELLS else self.cells - 1
+        alone = self.cells if 2 < self.cells < CELLS else self.cells - 1
         return np.eye(self.cells)[:alone]
 
 
@@ -122,16 +120,15 @@ class Watch:
 
     def scan(self, releases: Sequence[Ints]) -> list[list[Move]]:
         """Return for each step how far each column has moved; nothing at the first."""
-        stacked = np.stack(releases).astype(np.float64)
         ends = np.cumsum([column.cells for column in self.columns])[:-1]
-        parts = np.split(stacked, ends, axis=1)
-        moves = [self._moves(*one) for one in zip(self.columns, parts, strict=True)]
-        return [[], *(list(found) for found in zip(*moves, strict=True))]
+        parts = np.split(np.stack(releases).astype(np.float64), ends, axis=1)
+        by_column = map(self._moves, self.columns, parts)
+        return [[], *(list(moves) for moves in zip(*by_column, strict=True))]
 
     def _moves(self, column: Watched, releases: Floats) -> list[Move]:
         """Return for each step after the first the comparison that stands out most."""
         before = [self._parts(column, releases, 0, last) for last in range(1, len(releases))]
-        found = []
+        moves = []
         for step in range(1, len(releases)):
             best = Move(column.name, step, 0.0, math.inf)
             for first, last in _newest(step) if len(column.sets) else ():
@@ -140,15 +137,15 @@ class Watch:
                 shift, bound = here - there, near + far
                 most = int(np.argmax(np.abs(shift) / bound))
                 move = Move(column.name, first, float(shift[most]), float(bound[most]))
-                best = max(best, move, key=lambda one: one.ratio)
-            found.append(best)
-        return found
+                best = max(best, move, key=lambda other: other.ratio)
+            moves.append(best)
+        return moves
 
     def _parts(
         self, column: Watched, releases: Floats, first: int, last: int
     ) -> tuple[Floats, Floats]:
         """Return the parts of a span's records in each set, and by how much they may be off."""
-        counts = self._estimate(releases, first, last)
+        counts = self.strategy.weights(first, last) @ releases[:last]
         total = float(counts.sum())
         if total <= 0.0:
             return np.zeros(len(column.sets)), np.full(len(column.sets), math.inf)
@@ -169,16 +166,12 @@ class Watch:
             off = np.minimum(off, (noisy + chosen) / total)
         return parts, off
 
-    def _estimate(self, releases: Floats, first: int, last: int) -> Floats:
-        found: Floats = self.strategy.weights(first, last) @ releases[:last]
-        return found
-
     def _most(self, column: Watched, releases: Floats, first: int, last: int) -> float:
-        """Return how many records a span has at the most."""
         if first >= last:
             return 0.0
-        found = float(self._estimate(releases, first, last).sum())
-        return max(0.0, found + float(self._off(first, last, np.array([column.cells]), 0.0)[0]))
+        counts = self.strategy.weights(first, last) @ releases[:last]
+        off = self._off(first, last, np.array([column.cells]), 0.0)[0]
+        return max(0.0, float(counts.sum()) + float(off))
 
     def _off(self, first: int, last: int, cells: Floats, records: float) -> Floats:
         """Bound the noise of sums of so many cells with the chance in so many records.
@@ -203,7 +196,7 @@ class Watch:
         middle = horizon // 2
         if middle < 1 or horizon - middle < 1:
             return math.inf
-        half = np.array([_CELLS / 4])  # half of the records in half of the cells
+        half = np.array([CELLS / 4])  # half of the records in half of the cells
         total = 0.0
         for first, last in ((0, middle), (middle, horizon)):
             records = (last - first) * per_period

@@ -16,9 +16,9 @@ from whitecrow.noise import Source
 
 def release(question: Monitor, facts: MonitorFacts, source: Source | None = None) -> dict[str, Any]:
     """Release all steps of the question at once; return the answer at the last."""
-    found = show(question, facts.card, resume(question, facts, {}, source))
-    assert found is not None
-    return found
+    answer = show(question, facts.card, resume(question, facts, {}, source))
+    assert answer is not None
+    return answer
 
 
 def resume(

@@ -13,17 +13,15 @@ from whitecrow.detector.model import Grid
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.learning import Learn
-from whitecrow.learning.question import CELLS_OF_TABLES, MOST_TABLES, marginal_share, rounds
+from whitecrow.learning.question import CELLS_OF_TABLES, MOST_TABLES, ROUNDS, marginal_share
 from whitecrow.learning.question import cost as cost_of_learning
 from whitecrow.limits import Limits, in_turn
 from whitecrow.monitor.answer import Monitored
-from whitecrow.monitor.strategy import Strategy, strategy
-from whitecrow.monitor.streams import Draw, Reader
-from whitecrow.monitor.text import described, said_of
+from whitecrow.monitor.drift import CELLS, Watch, Watched
+from whitecrow.monitor.streams import Draw, Reader, Strategy, strategy
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.publish import Publish
-from whitecrow.publish.parameters import Moment
-from whitecrow.publish.periods import Calendar
+from whitecrow.publish.periods import Calendar, Moment
 from whitecrow.question import Question, Said
 
 LONGEST = 64
@@ -183,7 +181,7 @@ class Monitor(Question):
         money, reach = self.money(card), self.plan(card).reach(user=card.unit == "user")
         share, first = 1 - self.drift_share, marginal_share(money.law, money.total)
         worst = (
-            (share * first * min(rounds()), len(names)),
+            (share * first * min(ROUNDS), len(names)),
             (share * (1 - first), MOST_TABLES),
             (self.drift_share, len(names)),
         )
@@ -197,7 +195,47 @@ class Monitor(Question):
         return DifferentialPrivacy(self.epsilon, self.delta)
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-        return described(self, card, self.guesses.from_json(guesses).per_period)
+        per_period = self.guesses.from_json(guesses).per_period
+        plan, names, last = self.plan(card), self.names(card), self.horizon
+        user, false_alarm = card.unit == "user", float(self.false_alarm)
+        first_noise, last_noise = (plan.deviation(0, step, user=user) for step in (1, last))
+        figures: dict[str, Any] = {
+            "columns": list(names),
+            "noise_ratio": [round(first_noise, 3), round(last_noise, 3)],
+            "false_alarm": false_alarm,
+        }
+        whose = (
+            "The promise holds for all records of a person, whenever they come or change."
+            if user
+            else "The promise holds for each record, which counts in the period of its time. Going "
+            "on after records may have been corrected costs the price again; while an account is "
+            "declared insert-only it does not."
+        )
+        words = (
+            f"A detector over {len(names)} columns after each of {last} periods of {self.period} "
+            f"from {self.start}, all for one price. The noise of a count is {first_noise:.2f} "
+            f"times (first step) to {last_noise:.2f} times (last step) that of learning once from "
+            f"the same records. {whose} An alarm names columns that have moved; if nothing "
+            "changes, there is any in the whole horizon with a probability of at most "
+            f"{false_alarm:.3g}."
+        )
+        if per_period:
+            columns = tuple(Watched(name, CELLS, True) for name in names)
+            watch = Watch(plan, self.watch_noise(card, len(names)), columns, false_alarm)
+            shift = watch.detectable(per_period)
+            words += f" With {per_period:,.0f} records a period"
+            if shift < 1.0:
+                figures["detectable"] = round(shift, 4)
+                words += (
+                    f", a change that moves {shift:.1%} of a column's records across one of its "
+                    "eighths and lasts half the horizon is sure to be seen."
+                )
+            else:
+                words += (
+                    " no change is sure to be seen: noise rules. Take longer periods, fewer "
+                    "columns or a larger epsilon."
+                )
+        return words, figures
 
     def reads(self, answer: Any) -> Any:
         """Return the detector and the moves that an answer holds.
@@ -210,10 +248,10 @@ class Monitor(Question):
 
     def alarm(self, answer: Any) -> tuple[str, str] | None:
         """Return the newest period and which columns have moved; None if none has."""
-        found = self.reads(answer)
-        if not isinstance(found, Monitored) or not found.moved:
+        step = self.reads(answer)
+        if not isinstance(step, Monitored) or not step.moved:
             return None
-        return found.period, f"moved: {', '.join(found.moved)}"
+        return step.period, f"moved: {', '.join(step.moved)}"
 
     def keep(self, answer: Any, path: str) -> None:
         self.reads(answer).detector.save(path)
@@ -222,10 +260,10 @@ class Monitor(Question):
         self.reads(answer).plot(path)
 
     def says(self, answer: Any) -> Said:
-        found = self.reads(answer)
-        if not isinstance(found, Monitored):
+        step = self.reads(answer)
+        if not isinstance(step, Monitored):
             return Said(f"A series of {self.horizon} steps that is paid; ask for them one by one")
-        return said_of(found)
+        return step.said()
 
 
 _MORE = 2.0

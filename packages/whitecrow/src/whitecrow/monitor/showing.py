@@ -29,40 +29,28 @@ def show(question: Monitor, card: Card, kept: Mapping[str, Any]) -> dict[str, An
     span = (max(0, last - question.window) if question.window else 0, last)
     reader = question.reader(card, streams.steps[:last], span)
     model = assembled(question, card, reader, layout)
-    columns = watched_columns(layout)
+    columns, plan, label = watched_columns(layout), question.plan(card), question.calendar.label
     releases = [step[-1] for step in streams.steps[:last]]
-    watch = Watch(
-        question.plan(card),
-        question.watch_noise(card, len(columns)),
-        columns,
-        float(question.false_alarm),
-    )
-    moves = watch.scan(releases)
-    series = [
-        {
-            "period": question.calendar.label(step),
-            "records": round(
-                float(
-                    (watch.strategy.weights(step, step + 1) @ np.stack(releases[: step + 1])).sum()
-                )
-                / len(columns)
-            ),
-            "columns": [
-                {
-                    "column": move.column,
-                    "since": question.calendar.label(move.since),
-                    "shift": round(move.shift, 6),
-                    "ratio": round(move.ratio, 6),
-                    "moved": move.alarm,
-                }
-                for move in found
-            ],
-        }
-        for step, found in enumerate(moves)
-    ]
+    noise = question.watch_noise(card, len(columns))
+    watch = Watch(plan, noise, columns, float(question.false_alarm))
+    series = []
+    for step, moves in enumerate(watch.scan(releases)):
+        counts = plan.weights(step, step + 1) @ np.stack(releases[: step + 1])
+        moved = [
+            {
+                "column": move.column,
+                "since": label(move.since),
+                "shift": round(move.shift, 6),
+                "ratio": round(move.ratio, 6),
+                "moved": move.alarm,
+            }
+            for move in moves
+        ]
+        records = round(float(counts.sum()) / len(columns))
+        series.append({"period": label(step), "records": records, "columns": moved})
     return Monitored(
         detector=named(question, card, model, last - 1),
-        period=question.calendar.label(last - 1),
+        period=label(last - 1),
         step=last,
         horizon=question.horizon,
         window=question.window,
@@ -100,7 +88,7 @@ def following(question: Monitor, kept: Mapping[str, Any]) -> Monitor:
 def named(question: Monitor, card: Card, model: Model, step: int) -> Detector:
     """Return a step's model as a detector, with the promise of the whole series."""
     price = question.price(card)
-    said = {"kind": question.kind, **question.to_json()}
+    asked = {"kind": question.kind, **question.to_json()}
     of = "all periods" if not question.window else f"{question.window} periods"
     note = f"Step {step + 1} of {question.horizon}: {of} up to {question.calendar.label(step)}."
     return Detector(
@@ -108,7 +96,7 @@ def named(question: Monitor, card: Card, model: Model, step: int) -> Detector:
         card,
         price,
         statement(question, price, card),
-        said,
+        asked,
         entry=series_digest(question, card),
         notes=(note,),
     )

@@ -100,7 +100,7 @@ def copies(
     asked = checked_records(records, values.shape[1], "copies")
     limit = checked_cap(cap, len(values), "copies")
     kind = "haversine" if metric == "haversine" else "hamming"  # equal as numbers
-    same = checked_form(kind, 0.0, (), values.shape[1], "copies").same_place()
+    same = checked_form(kind, 0.0, (), values.shape[1], "copies").same_place
     return count_records(same.placed(values), same, same.placed(asked), limit)
 
 

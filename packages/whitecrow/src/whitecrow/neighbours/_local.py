@@ -90,7 +90,7 @@ class LocalEngine:
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        same = neighbour_relation.form().same_place()
+        same = neighbour_relation.form().same_place
         return self._count(asked, neighbour_relation, same, cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
@@ -162,7 +162,7 @@ class _Pieces:
 
 
 def _space(relation: NeighbourRelation) -> Space:
-    return relation.columns, relation.form().space()
+    return relation.columns, relation.form().space
 
 
 def bytes_of(index: Arranged) -> int:
@@ -190,10 +190,10 @@ class KeptIndexes:
     def get(self, space: Space) -> Arranged | None:
         """Return an index and note that it was used."""
         with self._lock:
-            found = self._fixed.get(space)
-            if found is None and (found := self._loose.pop(space, None)) is not None:
-                self._loose[space] = found
-            return found
+            index = self._fixed.get(space)
+            if index is None and (index := self._loose.pop(space, None)) is not None:
+                self._loose[space] = index
+            return index
 
     def put(self, space: Space, index: Arranged, *, fixed: bool) -> None:
         """Keep an index; one that is fixed stays whatever else comes."""

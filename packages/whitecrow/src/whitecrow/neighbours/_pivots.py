@@ -42,13 +42,13 @@ class Pivots:
 
     def holding(self, enough: NDArray[np.bool_]) -> tuple[Group, ...]:
         """Return the coverings of the pivots that have been found to hold enough records."""
-        found, first = [], 0
+        groups, first = [], 0
         for group in self.outer:
             held = enough[first : first + len(group.asked)]
             first += len(held)
             if held.any():
-                found.append(Group(group.form, group.asked[held]))
-        return tuple(found)
+                groups.append(Group(group.form, group.asked[held]))
+        return tuple(groups)
 
 
 def choose(

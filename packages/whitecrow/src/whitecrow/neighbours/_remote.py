@@ -77,7 +77,7 @@ class RemoteEngine:
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        same = neighbour_relation.form().same_place()
+        same = neighbour_relation.form().same_place
         return self._few(asked, neighbour_relation.columns, same, cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
@@ -87,14 +87,14 @@ class RemoteEngine:
         """
         size = self._dataset.count(neighbour_relation.columns)
         limit = checked_cap(cap, size, "degrees")
-        found = self.sparse(neighbour_relation, max(1, limit))[1]
-        return np.concatenate([found, np.full(size - len(found), limit, np.int64)])
+        counts = self.sparse(neighbour_relation, max(1, limit))[1]
+        return np.concatenate([counts, np.full(size - len(counts), limit, np.int64)])
 
     def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
         checked_cap(cap, 1, "sparse")
         sample = self._sample(neighbour_relation)
-        found = (plan(self, neighbour_relation, sample, cap) for plan in _PLANS)
-        return next(answer for answer in found if answer is not None)
+        outcomes = (plan(self, neighbour_relation, sample, cap) for plan in _PLANS)
+        return next(answer for answer in outcomes if answer is not None)
 
     def _few(self, asked: Matrix, columns: tuple[str, ...], form: Form, cap: int | None) -> Counts:
         """Count for a batch of records, where the records are."""
@@ -121,13 +121,13 @@ class RemoteEngine:
         judged = lattice.judged(histogram[:, 0].copy(), histogram[:, 1].copy(), cap)
         if judged.asked > max(counted // 8, bounds.asked):
             return None
-        found = [
+        parts = [
             self._by_turn(neighbour_relation, lattice, turn, cap)
             for turn in judged.turns(bounds.asked)
         ]
         width = len(neighbour_relation.columns)
-        points = [np.empty((0, width)), *(points for points, _ in found)]
-        counts = [np.zeros(0, np.int64), *(counts for _, counts in found)]
+        points = [np.empty((0, width)), *(points for points, _ in parts)]
+        counts = [np.zeros(0, np.int64), *(counts for _, counts in parts)]
         return np.concatenate(points), np.concatenate(counts)
 
     def _by_turn(

@@ -109,8 +109,8 @@ class Scattered:
 
     def _nothing_found(self, size: int) -> tuple[Any, Any]:
         """Return counts of 0, and the rows that are asked about: all."""
-        known = self._steps is not None and size <= len(self)
-        rows = self._steps[:size] if known else self._device.put(np.arange(size))
+        stepped = self._steps is not None and size <= len(self)
+        rows = self._steps[:size] if stepped else self._device.put(np.arange(size))
         return rows * 0, rows
 
     def _covers(self, form: Form, cap: int) -> list[tuple[Scattered, Form]]:

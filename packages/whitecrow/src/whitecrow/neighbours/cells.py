@@ -87,10 +87,10 @@ class Lattice:
 
     def inner(self, keys: Counts) -> NDArray[np.bool_]:
         """Say which cells are not outermost: those reach to infinity, and vouch for nobody."""
-        found = np.ones(len(keys), bool)
+        inner = np.ones(len(keys), bool)
         for place, span in zip(self._places(keys), self._spans, strict=True):
-            found &= (place > 0) & (place < span - 1)
-        return found
+            inner &= (place > 0) & (place < span - 1)
+        return inner
 
     def keys(self, values: Matrix) -> Counts:
         """Return the keys of records at hand."""
@@ -267,13 +267,13 @@ def lay_out(sample: Matrix, form: Form, size: int, most: int) -> Lattice | None:
     for fineness in range(finest if size < _LARGE else 2 * finest, 1, -1):
         side = radius / fineness
         lowest = middle - side * (pitch >> 1)
-        found = Lattice(form, lowest, side, fineness, (pitch,) * columns)
-        if not _fits(found):
+        lattice = Lattice(form, lowest, side, fineness, (pitch,) * columns)
+        if not _fits(lattice):
             return None
-        cells = min(size, _inhabited(found.keys(sample)))
+        cells = min(size, _inhabited(lattice.keys(sample)))
         steps = _MOST_STEPS if fineness <= finest else min(_MOST_STEPS, size // 2)
-        if cells <= most and cells * found.steps() <= steps:
-            return found
+        if cells <= most and cells * lattice.steps() <= steps:
+            return lattice
     return None
 
 
@@ -296,9 +296,9 @@ def lay_over(sample: Matrix, form: Form, most: int) -> Lattice | None:
             few = np.prod(spans + 4.0) <= most
         if few:
             pitches = tuple(int(span) + 4 + fineness + 2 for span in spans)
-            found = Lattice(form, low - side, side, fineness, pitches)
-            if found.total <= TABLE:
-                return found if _fits(found) else None
+            lattice = Lattice(form, low - side, side, fineness, pitches)
+            if lattice.total <= TABLE:
+                return lattice if _fits(lattice) else None
     return None
 
 

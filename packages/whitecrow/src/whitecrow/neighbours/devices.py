@@ -59,16 +59,16 @@ NUMPY = Device("numpy", np.array, np.asarray, np.maximum, _single, lambda: _PROC
 
 def find_device() -> Device:
     """Return the GPU of this machine through CuPy or, failing that, PyTorch."""
-    found = []
+    devices = []
     for name, device in (("cupy", cupy_device), ("torch", torch_device)):
         module = _imported(name)
         if module is not None:
-            found.append(name)
+            devices.append(name)
             if _has_gpu(module):
                 return device()
-    if found:
+    if devices:
         raise NoDevice(
-            f"The engine 'gpu' is not available here: {' and '.join(found)} found no GPU with a "
+            f"The engine 'gpu' is not available here: {' and '.join(devices)} found no GPU with a "
             "working driver on this machine. Use engine='local', which gives the same answers."
         )
     raise MissingExtra(

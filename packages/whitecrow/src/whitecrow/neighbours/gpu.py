@@ -48,7 +48,7 @@ class GpuEngine:
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        return self._count(asked, neighbour_relation, neighbour_relation.form().same_place(), cap)
+        return self._count(asked, neighbour_relation, neighbour_relation.form().same_place, cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         data = self._scattered(neighbour_relation)
@@ -69,7 +69,7 @@ class GpuEngine:
 
     def _scattered(self, relation: NeighbourRelation) -> Scattered:
         # Read and written once each: questions about other columns run in other threads.
-        latest, wanted = self._latest, (relation.columns, relation.form().space())
+        latest, wanted = self._latest, (relation.columns, relation.form().space)
         if latest is None or latest[:2] != wanted:
             values = checked_data(self._dataset.matrix(relation.columns), "engine")
             placed = _placed(values, relation.form())

@@ -30,8 +30,12 @@ Rows = NDArray[np.int32]
 
 _PIECE = 1 << 13
 """Records that are copied into an index at once."""
+_AT_ONCE = 1 << 9
+"""Columns of blocks that are framed at once: few enough to stay near the processor."""
 _WORTH = 1024
 """Records to count for that are worth a task of their own."""
+_PATIENCE = 512
+"""Leaves that a record looks at alone; outliers share the many that they need (count_part)."""
 
 Progress = Callable[[int, int, str], None]
 """Called as ``progress(done, total, what)`` during long work."""
@@ -66,7 +70,8 @@ class Arranged:
         """The tree for records that are asked about alone: made of the boxes when first needed."""
         from whitecrow.neighbours._kernels.tree import widen
 
-        count, columns = most_wide_nodes(len(self.tables.blocks)), self.tables.blocks.shape[1]
+        blocks, columns, _ = self.tables.blocks.shape
+        count = most_wide_nodes(blocks)
         tree = WideTree(
             aligned((count, columns, 2, BRANCHES), np.float64),
             np.empty((count, 2, BRANCHES), np.int64),
@@ -74,6 +79,9 @@ class Arranged:
         )
         widen(self.tables.size, self.tables.boxes, tree)
         return tree
+
+
+Count = Callable[[Arranged, Relation, Matrix, int], Counts]
 
 
 def weights_for(form: Form) -> tuple[Matrix, Flags] | None:
@@ -96,8 +104,7 @@ def arranged(
     many of them as are ``ordered``, from the first on, have near ones together already; their
     blocks are put in order among themselves, ``run`` by run.
     """
-    from whitecrow.neighbours._kernels import filter as filters
-    from whitecrow.neighbours._kernels import tree
+    from whitecrow.neighbours._kernels.tree import arrange, boxes_of
 
     size, columns = values.shape if order is None else (len(order), values.shape[1])
     blocks = -(-size // LANES)
@@ -117,34 +124,99 @@ def arranged(
     first = -(-ordered // LANES)
     parts = [(first, blocks - first)] if first < blocks else []
     while 0 < len(parts) < parallel.workers() and parts[0][1] >= 32:
-        parts = [half for part in parts for half in _halved(tree, rows, ids, weights, part)]
+        for part in parts:
+            arrange(rows, ids, weights, *part, whole=False)
+        parts = [
+            half
+            for start, span in parts
+            for half in ((start, (span + 1) // 2), (start + (span + 1) // 2, span // 2))
+        ]
     if run:
         parts += [(start, min(run, first - start)) for start in range(0, first, run)]
-    parallel.run([partial(tree.arrange, rows, ids, weights, *part) for part in parts])
-    report(1, 3, "boxing records")
-    spans = list(parallel.chunks(blocks, 512))
-    parallel.run([partial(tree.pack, flat, size, columns, *span) for span in spans])
+    parallel.run([partial(arrange, rows, ids, weights, *part, whole=True) for part in parts])
+    report(1, 3, "preparing the filter")
+    # The lanes after the last record repeat it, so that they widen no box; they are never counted.
+    flat[size * columns :].reshape(-1, columns)[:] = rows[-1:]
     packed = flat.reshape(blocks, columns, LANES)
-    boxes = tree.boxes_of(packed)
-    report(2, 3, "preparing the filter")
+    sides = np.empty((2, blocks, columns))
     frames = np.empty((blocks, columns + EXTRA))
     local = aligned((blocks, columns + 1, LANES), np.float32)
-    with np.errstate(over="ignore"):
-        widest = float(np.max(0.5 * boxes[0, 1] - 0.5 * boxes[0, 0]))
-    described = (packed, weights, categories, mixture is None, widest, frames, local)
-    parallel.run([partial(filters.frame, *described, *span) for span in spans])
-    report(3, 3, "preparing the filter")
+    step = max(1, _AT_ONCE // columns)
+    spans = list(parallel.chunks(blocks, step))
+    parallel.run([partial(_pack, packed, sides, step, *span) for span in spans])
+    low, high = sides
+    widest = float((0.5 * high.max(axis=0) - 0.5 * low.min(axis=0)).max())
+    units = _units(low, high, widest) if mixture is None else np.ones(blocks)
+    frames[:, :columns] = np.where(categories, 0.0, 0.5 * low + 0.5 * high)
+    frames[:, columns] = units
+    described = (packed, weights, categories, frames, local, step)
+    parallel.run([partial(_frame, *described, *span) for span in spans])
+    report(2, 3, "boxing records")
+    boxes = boxes_of(low, high)
+    report(3, 3, "boxing records")
 
     tables = Index(size, packed, boxes, local, frames, weights, categories, int(categories.sum()))
     return Arranged(tables, ids, mixture is not None, _faithful(packed, categories))
 
 
+def _pack(packed: Matrix, sides: Matrix, step: int, first: int, last: int) -> None:
+    """Turn blocks from 64 rows into a line for each column, in place; note their lowest and
+    highest values."""
+    for start in range(first, last, step):
+        some = packed[start : min(start + step, last)]
+        count, columns, _ = some.shape
+        some[:] = some.reshape(count, LANES, columns).transpose(0, 2, 1).copy()
+        here = slice(start, start + count)
+        some.min(axis=2, out=sides[0, here])
+        some.max(axis=2, out=sides[1, here])
+
+
+def _units(low: Matrix, high: Matrix, widest: float) -> Matrix:
+    """Return the unit of each block: about its own half-width, as a power of two.
+
+    ``widest``, the half-width of all data, keeps that of a block of equal records sensible. A unit
+    of 0 marks a block for which only the exact predicate is used.
+    """
+    half = np.maximum((0.5 * high - 0.5 * low).max(axis=1), widest * 2.0**-20)
+    fit = (half > 1e-150) & (half < 1e150)
+    return np.where(fit, np.exp2(-np.ceil(np.log2(np.where(fit, half, 1.0)))), 0.0)
+
+
+def _frame(
+    packed: Matrix,
+    weights: Matrix,
+    categories: Flags,
+    frames: Matrix,
+    local: NDArray[np.float32],
+    step: int,
+    first: int,
+    last: int,
+) -> None:
+    """Fill in the float32 copies of some blocks, each in its own frame, and how far they reach."""
+    columns = packed.shape[1]
+    # What float32 cannot hold is infinite, and so is the reach: the filter is not used there.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(first, last, step):
+            here = slice(start, min(start + step, last))
+            values = packed[here] - frames[here, :columns, None]
+            values *= weights[:, None]
+            values *= frames[here, columns, None, None]
+            local[here, :columns] = values
+            sizes = np.abs(local[here, :columns], dtype=np.float64)
+            sizes[:, categories == 1] = 0.0
+            lengths = np.einsum("bcl,bcl->bl", sizes, sizes)
+            local[here, columns] = -0.5 * lengths
+            frames[here, columns + 1] = np.sqrt(lengths.max(axis=1))
+            frames[here, columns + 2] = sizes.sum(axis=1).max(axis=1)
+            frames[here, columns + 3] = sizes.max(axis=(1, 2))
+
+
 def near_together(records: Matrix) -> Rows:
     """Return an order of records in which near ones are together: that of an index."""
-    from whitecrow.neighbours._kernels import tree
+    from whitecrow.neighbours._kernels.tree import arrange
 
     rows, ids = records.copy(), np.arange(len(records), dtype=np.int32)
-    tree.arrange(rows, ids, np.ones(rows.shape[1]), 0, -(-len(rows) // LANES))
+    arrange(rows, ids, np.ones(rows.shape[1]), 0, -(-len(rows) // LANES), whole=True)
     return ids
 
 
@@ -195,9 +267,13 @@ def count_in(
 
     def task(first: int, last: int) -> None:
         nonlocal done
+        left = partial(_count_left, index, relation, asked, rows, cap, first, last, counts)
         if together:
             count_blocks(index.tables, relation, asked, rows, cap, first, last, counts)
-        _count_left(index, relation, asked, rows, cap, first, last, counts)
+            left(partial(_count_alone, patience=_PATIENCE))
+            left(_count_part, (last - first) * LANES)
+        else:
+            left(_count_alone)
         done += last - first
         report(done, len(asked), "counting neighbours")
 
@@ -215,17 +291,18 @@ def _count_left(
     first: int,
     last: int,
     counts: Rows,
+    count: Count,
+    step: int = _WORTH,
 ) -> None:
-    """Count one by one for records of some blocks that have little in common."""
+    """Count those records of some blocks that have no count yet."""
     from whitecrow.neighbours._kernels.count import ALONE
 
-    for start in range(first * LANES, last * LANES, _WORTH):
-        stop = min(start + _WORTH, last * LANES)
+    for start in range(first * LANES, last * LANES, step):
+        stop = min(start + step, last * LANES)
         some = start + np.flatnonzero(counts[rows[start:stop]] == ALONE)
         if len(some):
-            blocks = asked[start // LANES : stop // LANES].transpose(0, 2, 1)
-            alone = blocks.reshape(-1, asked.shape[1])[some - start]
-            counts[rows[some]] = _count_alone(index, relation, alone, cap)
+            left = np.ascontiguousarray(asked[some // LANES, :, some % LANES])
+            counts[rows[some]] = count(index, relation, left, cap)
 
 
 def count_each(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
@@ -239,7 +316,7 @@ def count_together(index: Arranged, form: Form, asked: Matrix, cap: int) -> Coun
 
 
 def _in_spans(
-    count: Callable[[Arranged, Relation, Matrix, int], Counts],
+    count: Count,
     index: Arranged,
     form: Form,
     asked: Matrix,
@@ -255,12 +332,14 @@ def _in_spans(
     return np.concatenate(list(parallel.results(tasks)))
 
 
-def _count_alone(index: Arranged, relation: Relation, asked: Matrix, cap: int) -> Counts:
+def _count_alone(
+    index: Arranged, relation: Relation, asked: Matrix, cap: int, patience: int = 1 << 31
+) -> Counts:
     from whitecrow.neighbours._kernels.alone import ROOM, count_alone
 
     counts = np.empty(len(asked), np.int64)
     room = np.empty(ROOM + asked.shape[1])
-    count_alone(index.tables, index.wide, relation, asked, cap, counts, room)
+    count_alone(index.tables, index.wide, relation, asked, cap, patience, counts, room)
     return counts
 
 
@@ -270,15 +349,6 @@ def _count_part(index: Arranged, relation: Relation, asked: Matrix, cap: int) ->
     counts = np.empty(len(asked), np.int64)
     count_part(index.tables, index.wide, relation, asked, cap, counts)
     return counts
-
-
-def _halved(
-    tree: object, rows: Matrix, ids: Rows, weights: Matrix, part: tuple[int, int]
-) -> list[tuple[int, int]]:
-    first, blocks = part
-    tree.split(rows, ids, weights, first, blocks)  # type: ignore[attr-defined]
-    half = (blocks + 1) // 2
-    return [(first, half), (first + half, blocks - half)]
 
 
 def _weights(scales: Matrix) -> tuple[Matrix, Flags]:

@@ -195,8 +195,8 @@ def _work(form: Form, size: int, columns: int, asked: int) -> int:
 
 
 def _count_few(data: Matrix, form: Form, records: Matrix, cap: int) -> Counts:
-    found = count_products(data, form, records, cap) if len(records) >= FEWEST else None
-    return count_plain(data, form, records, cap) if found is None else found
+    counts = count_products(data, form, records, cap) if len(records) >= FEWEST else None
+    return count_plain(data, form, records, cap) if counts is None else counts
 
 
 def count_plain(data: Matrix, form: Form, records: Matrix, cap: int) -> Counts:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -147,16 +147,19 @@ def relation_on(
                 f"The column {name!r} is a category, which {metric} cannot measure. "
                 'Use metric="mixed", "gower" or "hamming", or leave the column out.'
             )
-    found = [card.column(name) for name in columns]
+    listed = [card.column(name) for name in columns]
     ranges: tuple[float, ...] = ()
     levels: tuple[int, ...] = ()
     if metric == "gower":
-        ranges = tuple(map(_range, found))
+        ranges = tuple(map(_range, listed))
     elif metric in SCALED:
-        ranges = tuple(_scale(column, metric) for column in found)
+        ranges = tuple(_scale(column, metric) for column in listed)
     if metric == "mixed":
-        levels = tuple(len(column.categories or ()) for column in found)
-    return NeighbourRelation(tuple(columns), metric, radius, ranges, levels)
+        levels = tuple(len(column.categories or ()) for column in listed)
+    return _relation(tuple(columns), metric, radius, ranges, levels)
+
+
+_relation = lru_cache(maxsize=256, typed=True)(NeighbourRelation)
 
 
 def _scale(column: Column, metric: str) -> float:
@@ -220,16 +223,18 @@ class Form:
         """Whether records are compared as they are."""
         return not self.sphere and not self.divisors
 
+    @cached_property
     def same_place(self) -> Form:
-        """Return the form of "one place by the metric": equal in all that it compares.
+        """The form of "one place by the metric": equal in all that it compares.
 
         These are the columns; for haversine the coordinates on the sphere, where a pole has every
         longitude and the date line has two.
         """
         return replace(self, kind=MIXED, threshold=0.0, scales=(0.0,) * len(self.scales))
 
+    @cached_property
     def space(self) -> Form:
-        """Return what the forms have in common that one index of the same columns serves."""
+        """What the forms have in common that one index of the same columns serves."""
         kind = MIXED if self.kind == MIXED else SQUARES
         return replace(self, kind=kind, threshold=0.0)
 

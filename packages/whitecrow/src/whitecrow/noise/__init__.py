@@ -13,8 +13,7 @@ from whitecrow.noise._choice import (
     top,
 )
 from whitecrow.noise._exact import bernoulli, bernoulli_exp, bernoulli_logistic
-from whitecrow.noise._heavy import core_tail
-from whitecrow.noise._integers import discrete_gaussian, discrete_laplace, geometric
+from whitecrow.noise._integers import core_tail, discrete_gaussian, discrete_laplace, geometric
 from whitecrow.noise._source import Source, system_source
 
 __all__ = [

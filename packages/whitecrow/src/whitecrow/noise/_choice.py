@@ -31,16 +31,16 @@ def level_table(
     order = sorted(filter(counts.__getitem__, range(len(levels))), key=lambda i: -levels[i])
     low = [0] * len(levels)
     high = [0] * len(levels)
-    known: dict[Rational, Bounds] = {}
+    falls: dict[Rational, Bounds] = {}
     least, most, previous = 1 << _BITS, 1 << _BITS, best
     for index in order:
         step = previous - levels[index]
         if step:
-            if step not in known:
+            if step not in falls:
                 exponent = eta * step
-                known[step] = exp_neg(exponent.numerator, exponent.denominator, _BITS)
-            least = least * known[step][0] >> _BITS
-            most = (most * known[step][1] >> _BITS) + 1
+                falls[step] = exp_neg(exponent.numerator, exponent.denominator, _BITS)
+            least = least * falls[step][0] >> _BITS
+            most = (most * falls[step][1] >> _BITS) + 1
             previous = levels[index]
         low[index], high[index] = counts[index] * least, counts[index] * most
 

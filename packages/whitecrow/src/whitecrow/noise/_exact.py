@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from math import factorial
 
@@ -60,9 +60,9 @@ def _descend(step: int, count: int, precision: int) -> list[int]:
 
 def _taylor(rest: int, precision: int, terms: range) -> int:
     """Return ``2**precision * e^(-rest / 2**precision)`` to 3 units, by Horner's rule."""
-    value = one = 1 << precision
+    value = unit = 1 << precision
     for index in terms:
-        value = one - (rest * value >> precision) // index
+        value = unit - (rest * value >> precision) // index
     return value
 
 
@@ -205,11 +205,7 @@ class Table:
         self.safe.append(0)  # no word past the last edge is accepted
 
     def draw(self, source: Source) -> int:
-        word = source.bits(self.width)
-        index = bisect_right(self.edges, word)
-        if word < self.safe[index]:
-            return index
-        return self.settle(source, word)
+        return self.settle(source, source.bits(self.width))
 
     def settle(self, source: Source, word: int) -> int:
         """Finish a draw whose first word is known."""
@@ -253,9 +249,8 @@ def bernoulli(p: Rational, source: Source | None = None) -> bool:
 
 def exp_coin(source: Source, numerator: int, denominator: int, width: int = COIN_WIDTH) -> bool:
     """Return True with probability ``exp(-numerator/denominator)``; the arguments are trusted."""
-    return undercuts(
-        source, lambda bits: exp_neg(numerator, denominator, bits), source.bits(width), width, width
-    )
+    chance = partial(exp_neg, numerator, denominator)
+    return undercuts(source, chance, source.bits(width), width, width)
 
 
 def bernoulli_exp(x: Rational, source: Source | None = None) -> bool:
@@ -287,13 +282,8 @@ def logistic_coin(
     source: Source, numerator: int, denominator: int, width: int = COIN_WIDTH
 ) -> bool:
     """Return True with probability ``e^-x / (1 + e^-x)``; the arguments are trusted."""
-    return undercuts(
-        source,
-        lambda bits: logistic(numerator, denominator, bits),
-        source.bits(width),
-        width,
-        width,
-    )
+    chance = partial(logistic, numerator, denominator)
+    return undercuts(source, chance, source.bits(width), width, width)
 
 
 def bernoulli_logistic(x: Rational, source: Source | None = None) -> bool:

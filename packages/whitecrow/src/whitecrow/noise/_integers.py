@@ -1,13 +1,14 @@
-"""Exact noise on the whole numbers: geometric, discrete Laplace, discrete Gaussian.
+"""Exact noise on the whole numbers: geometric, discrete Laplace, discrete Gaussian, heavy tails.
 
-The parameters of these laws are public (a scale is set by epsilon and a sensitivity bound), so the
-tables they need are kept for the next draw.
+The parameters of the first three are public (a scale is set by epsilon and a sensitivity bound), so
+the tables they need are kept for the next draw. The scale of the last is a private fact (a smooth
+sensitivity): nothing is cached by it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isqrt
 
 from whitecrow.noise._exact import (
@@ -18,9 +19,10 @@ from whitecrow.noise._exact import (
     exp_coin,
     exp_neg,
     powers,
+    root,
     undercuts,
 )
-from whitecrow.noise._source import Rational, Source, ratio, system_source
+from whitecrow.noise._source import Rational, Source, positive_whole, ratio, system_source
 
 _BITS = 128  # precision of the tables before they are cut to words
 _REACH = 46  # tables go to weights e^-46 < 2^-64; what lies beyond is one more index
@@ -57,8 +59,8 @@ class Geometric:
         place = 1
         while numerator * place * radix < reach * denominator:
             low, high = powers(base, radix, bits)
-            weights = _Powers(numerator * place, denominator)
-            table = Table(low[:radix], high[:radix], bits, weights.refine, width)
+            refine = partial(_power, numerator * place, denominator, -1)
+            table = Table(low[:radix], high[:radix], bits, refine, width)
             self.digits.append((table, place))
             base = low[radix], high[radix]
             place *= radix
@@ -66,8 +68,8 @@ class Geometric:
         self.span = span = -(-reach * denominator // (numerator * place))
         low, high = powers(base, span, bits)
         low[span], high[span] = _tail((low[span], high[span]), base, bits)
-        weights = _Powers(numerator * place, denominator, span)
-        self.top = Table(low, high, bits, weights.refine, width)
+        refine = partial(_power, numerator * place, denominator, span)
+        self.top = Table(low, high, bits, refine, width)
 
     def draw(self, source: Source) -> int:
         total = 0
@@ -85,19 +87,12 @@ def _times(first: Bounds, second: Bounds) -> Bounds:
     return first[0] * second[0] >> _BITS, (first[1] * second[1] >> _BITS) + 1
 
 
-class _Powers:
-    """The weights ``e^(-kx)``, ``x = numerator/denominator``; from ``span`` on they are one sum."""
-
-    __slots__ = ("denominator", "numerator", "span")
-
-    def __init__(self, numerator: int, denominator: int, span: int = -1) -> None:
-        self.numerator, self.denominator, self.span = numerator, denominator, span
-
-    def refine(self, index: int, bits: int) -> Bounds:
-        weight = exp_neg(index * self.numerator, self.denominator, bits)
-        if index != self.span:
-            return weight
-        return _tail(weight, exp_neg(self.numerator, self.denominator, bits), bits)
+def _power(numerator: int, denominator: int, span: int, index: int, bits: int) -> Bounds:
+    """Enclose ``e^(-kx)``, ``x = numerator/denominator``; from ``span`` on all are one sum."""
+    weight = exp_neg(index * numerator, denominator, bits)
+    if index != span:
+        return weight
+    return _tail(weight, exp_neg(numerator, denominator, bits), bits)
 
 
 class Gaussian:
@@ -183,13 +178,7 @@ class Gaussian:
         cube = most**3 // 6 >> (2 * width)
         if word < (1 << width) - most + (least * least >> (width + 1)) - cube - 1:
             return True
-        return undercuts(
-            source,
-            lambda bits: exp_neg(excess, self.twice, bits),
-            word,
-            self.width,
-            self.width,
-        )
+        return undercuts(source, partial(exp_neg, excess, self.twice), word, width, width)
 
     def far_magnitude(self, source: Source) -> int | None:
         """Return one magnitude of the blocks past the table, or None."""
@@ -203,6 +192,70 @@ class Gaussian:
 
     def draw(self, source: Source) -> int:
         return two_sided(self.magnitude, source)
+
+
+class CoreTail:
+    """The noise of :func:`core_tail` with ``scale = numerator/denominator`` and ``B = tail``.
+
+    It is the ideal real-valued noise times a scale, rounded to the nearest whole number; bits of
+    the ideal noise are drawn until the rounding is certain, so the output is exactly a rounding of
+    the ideal mechanism and inherits its guarantee by post-processing. Ties have probability 0.
+
+    All parts work with ``h``, the whole part of twice the magnitude: the rounded magnitude is
+    ``(h + 1) // 2``.
+    """
+
+    __slots__ = ("corner", "denominator", "law", "numerator", "tail", "width")
+
+    def __init__(self, numerator: int, denominator: int, tail: int, width: int = WIDTH) -> None:
+        self.numerator, self.denominator = numerator, denominator
+        self.tail, self.width = tail, width
+        # Twice a magnitude of scaled exponential noise has a geometric whole part, of this law.
+        self.law = Geometric(denominator, 2 * numerator, width)
+        self.corner = 2 * numerator * (tail + 1) // denominator
+
+    def tail_mass(self, bits: int) -> Bounds:
+        """Enclose the probability ``c e^-c / (B + e^-c)`` of the tail, both sides together."""
+        low, high = exp_neg(self.tail + 1, 1, bits)
+        base = self.tail << bits
+        least = divide(((self.tail + 1) * low,) * 2, (base + low,) * 2, bits)[0]
+        return least, divide(((self.tail + 1) * high,) * 2, (base + high,) * 2, bits)[1]
+
+    def draw(self, source: Source) -> int:
+        tail = undercuts(source, self.tail_mass, 0, 0, self.width)
+        half = self.tail_half(source) if tail else self.core_half(source, self.law.draw(source))
+        magnitude = (half + 1) // 2
+        return -magnitude if source.bits(1) else magnitude
+
+    def core_half(self, source: Source, half: int) -> int:
+        """Return a half-step count within the core, from a first draw that may lie beyond."""
+        while half > self.corner or (
+            half == self.corner and not undercuts(source, self._corner, 0, 0, self.width)
+        ):
+            half = self.law.draw(source)
+        return half
+
+    def _corner(self, bits: int) -> Bounds:
+        """Enclose the part of the half-step ``corner`` that lies within the core."""
+        whole = 2 * self.numerator
+        inside = whole * (self.tail + 1) - self.corner * self.denominator
+        low, high = exp_neg(inside, whole, bits)
+        least, most = exp_neg(self.denominator, whole, bits)
+        one = 1 << bits
+        return divide((max(0, one - high), one - low), (max(0, one - most), one - least), bits)
+
+    def tail_half(self, source: Source) -> int:
+        """Return the whole part of ``2 scale c U^(-1/B)``, bits of U as needed."""
+        upper = (2 * self.numerator * (self.tail + 1)) ** self.tail
+        lower = self.denominator**self.tail
+        value, bits = 0, 0
+        while True:
+            value = value << self.width | source.bits(self.width)
+            bits += self.width
+            if value:
+                near = root((upper << bits) // (lower * (value + 1)), self.tail)
+                if near == root((upper << bits) // (lower * value), self.tail):
+                    return near
 
 
 def two_sided(magnitude: Callable[[Source], int | None], source: Source) -> int:
@@ -277,3 +330,22 @@ def discrete_gaussian(
     pair = ratio(variance, "discrete_gaussian", "variance")
     law = _gaussian(*pair) if remember else Gaussian(*pair)
     return law.draw(source or system_source())
+
+
+def core_tail(scale: Rational, tail: int, source: Source | None = None) -> int:
+    """Return ``scale * Z`` rounded, Z with a Laplace core and a power tail.
+
+    The density of Z is proportional to ``e^-|z|`` for ``|z| <= c`` and to ``e^-c (c/|z|)^c``
+    beyond, ``c = 1 + tail``. Added to a number with a ``beta``-smooth sensitivity bound S, with
+    ``scale = S/alpha``, it is ``(alpha + tail * beta)``-DP (docs/mechanisms.md 3.3): a greater tail
+    is lighter and asks for a smoother bound.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> isinstance(core_tail(Fraction(7, 2), 3), int)
+    True
+    """
+    numerator, denominator = ratio(scale, "core_tail", "scale")
+    power = positive_whole(tail, "core_tail", "tail")
+    return CoreTail(numerator, denominator, power).draw(source or system_source())

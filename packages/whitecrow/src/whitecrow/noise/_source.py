@@ -65,7 +65,6 @@ def ratio(value: Rational, owner: str, parameter: str, *, zero: bool = False) ->
 
 
 def positive_whole(value: int, owner: str, parameter: str) -> int:
-    """Return a whole number of at least 1."""
     numerator, denominator = signed_ratio(value, owner, parameter)
     if denominator == 1 and numerator >= 1:
         return numerator
@@ -136,7 +135,6 @@ class PooledSource:
         raise NotImplementedError
 
     def bits(self, k: int) -> int:
-        """Return a uniform whole number of ``k`` bits."""
         if k == 64:
             try:
                 return self._pool.pop()
@@ -149,7 +147,6 @@ class PooledSource:
         return int.from_bytes(self.octets((k + 7) // 8), "little") >> (-k % 8)
 
     def below(self, n: int) -> int:
-        """Return a uniform whole number in ``0 .. n-1``."""
         return uniform_below(self, n)
 
     def _refill(self) -> int:
@@ -166,7 +163,6 @@ class _SystemSource(PooledSource):
         return os.urandom(count)
 
     def forget(self) -> None:
-        """Drop the words that wait in the pool."""
         self._pool.clear()
 
     def __repr__(self) -> str:

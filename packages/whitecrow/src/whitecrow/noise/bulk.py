@@ -4,11 +4,21 @@ The algorithms are those of the single draws, on arrays of words: the same table
 comparisons of whole numbers; a word that needs the exact path is handed to it one by one
 (``proof.md`` 9). The law is therefore the same, bit for bit, and so is the absence of floats.
 Single draws accept any rational, whereas arrays stop at 64 bits.
+
+Noise can be drawn in shares, too: several parties draw a part each, and the parts add up to a known
+law. The discrete Laplace law is the difference of two geometric ones, and a geometric variable is a
+sum of as many independent parts as one likes, each of the Pólya law (negative binomial with a
+fractional parameter). The parts are drawn exactly, with whole numbers alone (``proof.md`` 11).
+
+References
+----------
+Goryczka and Xiong 2017 (geometric noise in Pólya parts). The way they are drawn is our own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -41,11 +51,11 @@ def _signs(source: Source, size: int) -> Flags:
 
 def _indices(source: Source, table: Table, size: int) -> Draws:
     words = draw_words(source, size)
-    found = np.searchsorted(np.array(table.edges, dtype=np.uint64), words, side="right")
-    sure = words < np.array(table.safe, dtype=np.uint64)[found]
+    index = np.searchsorted(np.array(table.edges, dtype=np.uint64), words, side="right")
+    sure = words < np.array(table.safe, dtype=np.uint64)[index]
     for place in np.flatnonzero(~sure):
-        found[place] = table.settle(source, int(words[place]))
-    return found.astype(np.int64, copy=False)
+        index[place] = table.settle(source, int(words[place]))
+    return index.astype(np.int64, copy=False)
 
 
 def _geometrics(source: Source, law: Geometric, size: int) -> Draws:
@@ -95,15 +105,14 @@ def _gaussian_magnitudes(source: Source, law: Gaussian, size: int) -> Draws:
 
 
 def _size(size: int, owner: str) -> int:
-    if size == 0:
-        return 0
-    return positive_whole(size, owner, "size")
+    return 0 if size == 0 else positive_whole(size, owner, "size")
 
 
-def _bounded(pair: tuple[int, int], limit: int, owner: str, parameter: str) -> tuple[int, int]:
-    if pair[0] > limit * pair[1]:
+def _bounded(value: Rational, limit: int, owner: str, parameter: str) -> tuple[int, int]:
+    numerator, denominator = ratio(value, owner, parameter)
+    if numerator > limit * denominator:
         raise refuse(owner, parameter, f"at most {limit} for draws in 64 bits", "a greater number")
-    return pair
+    return numerator, denominator
 
 
 def geometric(x: Rational, size: int, source: Source | None = None) -> Draws:
@@ -132,7 +141,7 @@ def discrete_laplace(scale: Rational, size: int, source: Source | None = None) -
     [0, 0, 0]
     """
     owner = "bulk.discrete_laplace"
-    numerator, denominator = _bounded(ratio(scale, owner, "scale"), _LARGEST, owner, "scale")
+    numerator, denominator = _bounded(scale, _LARGEST, owner, "scale")
     law = Geometric(denominator, numerator, radix=_RADIX)
     origin = source or system_source()
     return _two_sided(origin, lambda n: _geometrics(origin, law, n), _size(size, owner))
@@ -148,7 +157,56 @@ def discrete_gaussian(variance: Rational, size: int, source: Source | None = Non
     [0, 0, 0]
     """
     owner = "bulk.discrete_gaussian"
-    pair = _bounded(ratio(variance, owner, "variance"), _LARGEST**2, owner, "variance")
+    pair = _bounded(variance, _LARGEST**2, owner, "variance")
     law = Gaussian(*pair, fineness=_FINENESS)
     origin = source or system_source()
     return _two_sided(origin, lambda n: _gaussian_magnitudes(origin, law, n), _size(size, owner))
+
+
+def _below(source: Source, bounds: Words) -> Words:
+    """Draw a whole number below each bound, uniformly: words beyond the last multiple go back."""
+    drawn = np.zeros(len(bounds), dtype=np.uint64)
+    left = np.arange(len(bounds))
+    while left.size:
+        words = draw_words(source, left.size)
+        bound = bounds[left]
+        good = words >= (np.uint64(0) - bound) % bound
+        drawn[left[good]] = words[good] % bound[good]
+        left = left[~good]
+    return drawn
+
+
+def polya(x: Rational, parts: int, size: int, source: Source | None = None) -> Draws:
+    """Return draws, ``parts`` of which add up to a geometric variable of rate ``x``.
+
+    Notes
+    -----
+    A geometric number of things is put into the cycles of a random permutation; every cycle is kept
+    with probability ``1/parts``; what is in the kept ones is the draw.
+
+    Examples
+    --------
+    >>> polya(1000, 3, 4).tolist()
+    [0, 0, 0, 0]
+    """
+    count = positive_whole(parts, "polya", "parts")
+    origin = source or system_source()
+    left = geometric(x, size, origin)
+    kept = np.zeros(size, dtype=np.int64)
+    while (open_ := np.flatnonzero(left)).size:
+        # The cycle of the first thing left over has every possible length with equal chances.
+        cycle = 1 + _below(origin, left[open_].astype(np.uint64)).astype(np.int64)
+        keeps = _below(origin, np.full(len(open_), count, dtype=np.uint64)) == 0
+        kept[open_] += np.where(keeps, cycle, 0)
+        left[open_] -= cycle
+    return kept
+
+
+def laplace_shares(scale: Rational, parts: int, size: int, source: Source | None = None) -> Draws:
+    """Return one party's draws: those of ``parts`` parties add up to discrete Laplace noise.
+
+    The scale is that of the sum, at most 2**50.
+    """
+    numerator, denominator = ratio(scale, "laplace_shares", "scale")
+    rate = Fraction(denominator, numerator)
+    return polya(rate, parts, size, source) - polya(rate, parts, size, source)

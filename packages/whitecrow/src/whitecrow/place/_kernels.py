@@ -24,7 +24,7 @@ def weigh_squares(
     metric: int, middles: Floats, across: Floats, lengths: Floats, weights: Ints
 ) -> Ints:
     """Return, for each middle, what the balls weigh that are no farther away than their length."""
-    found = np.zeros(len(middles), np.int64)
+    weights_of = np.zeros(len(middles), np.int64)
     for square in range(len(middles)):
         total = 0
         for one in range(len(across)):
@@ -40,8 +40,8 @@ def weigh_squares(
                 long = max(abs(x), abs(y))
             if long <= most or not math.isfinite(long):
                 total += weights[one]
-        found[square] = total
-    return found
+        weights_of[square] = total
+    return weights_of
 
 
 def deepest_disc(
@@ -94,9 +94,9 @@ def _deepest_disc(
     count = len(centers)
     lows, highs = np.empty(count), np.empty(count)
     kept = np.empty(count, np.int64)
-    found = floor
+    deepest = floor
     for row in order:
-        if most[row] <= found:
+        if most[row] <= deepest:
             break  # all that touch the other circles would not be deeper
         there, arcs = 0, 0
         for one in range(count):
@@ -123,8 +123,8 @@ def _deepest_disc(
             lows[arcs], highs[arcs], kept[arcs] = start, end, weights[one]
             arcs += 1
         best = there + _heaviest(lows[:arcs], highs[:arcs], kept[:arcs])
-        found = max(found, weights[row] + best)
-    return found
+        deepest = max(deepest, weights[row] + best)
+    return deepest
 
 
 @compiled_into()

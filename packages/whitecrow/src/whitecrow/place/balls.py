@@ -54,6 +54,7 @@ _ENDLESS = 1e150
 _ON_EARTH_KM = 1e-3
 _AT_LEAST_A_GAP = ("euclidean", "manhattan", "chebyshev")
 _ANGLE = 1e-7
+_NOWHERE = (0.0, 0.0, math.inf, 0.0)  # the keys of a ball that may touch every other
 
 
 def ball(neighbour_relation: NeighbourRelation, center: list[float], card: Card) -> Location:
@@ -106,30 +107,35 @@ class Balls:
         """Name the balls among which places are compared; the others add up."""
         return _sheet_name(place_of(ball))
 
-    def keys(self, ball: Location) -> tuple[float, float, float]:
-        """Two coordinates and a reach; balls touch only if both differ by at most both reaches.
+    def keys(self, ball: Location) -> tuple[float, float, float, float]:
+        """Two coordinates, a reach, and how far rounding may move them.
 
         Projections shorten distances; every column takes part in both, so that one with two values
-        only leaves the others to tell places apart.
+        only leaves the others to tell places apart. Where columns cancel, rounding is far more than
+        what is left of the sum: it goes with the sum of their sizes.
         """
         metric, radius = str(ball["metric"]), reach(float(ball["radius"]))
         if metric == "hamming":
-            return 0.0, 0.0, np.inf
+            return _NOWHERE
+        width = len(ball["center"])
+        longest = {"euclidean": width**0.5, "haversine": 3**0.5, "chebyshev": width}
+        if metric in _AT_LEAST_A_GAP and width < _UNROLLED:
+            return _projected([one / longest.get(metric, 1.0) for one in ball["center"]], radius)
         center = np.array(ball["center"], dtype=np.float64)
         if metric == "haversine":
             center = np.array(on_sphere(*center.tolist())) * EARTH_RADIUS_KM
             radius += _ON_EARTH_KM
-        elif metric not in ("euclidean", "manhattan", "chebyshev"):
+        elif metric not in _AT_LEAST_A_GAP:
             spans = np.array(ball["ranges"], dtype=np.float64) * len(center)
             center = np.where(spans > 0, center / np.where(spans > 0, spans, 1.0), 0.0)
         signs = np.where(np.arange(len(center)) % 2, -1.0, 1.0)
-        longest = {"euclidean": len(center) ** 0.5, "haversine": 3**0.5, "chebyshev": len(center)}
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = center / longest.get(metric, 1.0)
-            u, v = float(scaled.sum()), float((scaled * signs).sum())
+            u, v, size = scaled.sum(), (scaled * signs).sum(), np.abs(scaled).sum()
         if not (np.isfinite(u) and np.isfinite(v)):
-            return 0.0, 0.0, np.inf
-        return u, 0.0 if len(center) == 1 else v, float(radius)
+            return _NOWHERE
+        high = 0.0 if len(center) == 1 else float(v)
+        return float(u), high, float(radius), 1e-9 * float(size)
 
     def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
         """Say which of the others may share a point with a ball."""
@@ -155,6 +161,22 @@ class Balls:
         from whitecrow.place.recount import Recount  # which is made of what is below
 
         return Recount()
+
+
+_UNROLLED = 8
+"""From so many numbers on numpy adds in another order than one after the other."""
+
+
+def _projected(center: list[float], radius: float) -> tuple[float, float, float, float]:
+    """The keys of a ball of few columns: the same doubles as those of numpy, sooner."""
+    u = v = center[0]
+    size = abs(u)
+    sign = -1.0
+    for one in center[1:]:
+        u, v, size, sign = u + one, v + sign * one, size + abs(one), -sign
+    if not (math.isfinite(u) and math.isfinite(v)):
+        return _NOWHERE
+    return u, 0.0 if len(center) == 1 else v, radius, 1e-9 * size
 
 
 BALLS = Balls()
@@ -195,8 +217,8 @@ def depth_inside(
     # Of a few, all is told: what is known of each makes giving one of them back exact.
     floor = least + around if len(whole) > _FEW else 0
     centers, radii = np.concatenate([centers, center[None]]), np.append(radii, radius)
-    found = deepest(metric, centers, radii, weights_of([*whole, inside]), floor, few)
-    return Fraction(found - around, scale)
+    depth = deepest(metric, centers, radii, weights_of([*whole, inside]), floor, few)
+    return Fraction(depth - around, scale)
 
 
 def weights_of(whole: Sequence[int]) -> Weights:
@@ -244,14 +266,14 @@ def touching(
 ) -> NDArray[np.bool_]:
     """Say which balls may share a point with one more: centres no farther than both radii."""
     both = radii + radius + (_ON_EARTH_KM if metric == "haversine" else 0.0)
-    found = np.ones(len(centers), dtype=np.bool_)
+    touches = np.ones(len(centers), dtype=np.bool_)
     if metric in _AT_LEAST_A_GAP:  # in one column: most balls are out of reach already by the first
-        found = np.abs(centers[:, 0] - center[0]) <= both
-    left = np.flatnonzero(found)
+        touches = np.abs(centers[:, 0] - center[0]) <= both
+    left = np.flatnonzero(touches)
     if len(left):
         distances = _distances(metric, ranges, centers[left], center)
-        found[left] = (distances <= both[left]) | ~np.isfinite(distances)
-    return found
+        touches[left] = (distances <= both[left]) | ~np.isfinite(distances)
+    return touches
 
 
 def _distances(metric: str, ranges: tuple[float, ...], centers: Floats, point: Floats) -> Floats:
@@ -304,13 +326,13 @@ def _deepest_square(centers: Floats, radii: Floats, weights: Weights, floor: int
     """Sweep along the lower edge of each square: some deepest point lies on one."""
     lows = np.nextafter(centers - radii[:, None], -np.inf)
     highs = np.nextafter(centers + radii[:, None], np.inf)
-    found = floor
+    deepest = floor
     for edge in lows[:, 1]:
         crossed = (lows[:, 1] <= edge) & (edge <= highs[:, 1])
-        if weights[crossed].sum() > found:
+        if weights[crossed].sum() > deepest:
             left, right = lows[crossed, 0], highs[crossed, 0]
-            found = max(found, int(_sweep(left[None], right[None], weights[crossed][None])[0]))
-    return found
+            deepest = max(deepest, int(_sweep(left[None], right[None], weights[crossed][None])[0]))
+    return deepest
 
 
 _AT_ONCE = 16
@@ -344,17 +366,17 @@ def _deepest_disc(centers: Floats, radii: Floats, weights: Weights, floor: int, 
     around = [np.where(touched(rows), weights, 0).sum(axis=1) for rows in parts]
     most = np.concatenate(around) + weights
     order = np.argsort(-most, kind="stable")
-    found = floor
+    deepest = floor
     for start in range(0, count, _AT_ONCE):
         rows = order[start : start + _AT_ONCE]
-        rows = rows[most[rows] > found]  # all that touch the other circles would not be deeper
+        rows = rows[most[rows] > deepest]  # all that touch the other circles would not be deeper
         if not len(rows):
             break
         near = touched(rows)
         columns = np.flatnonzero(near.any(axis=0))
         best = _around(centers, radii, weights, rows, columns, near[:, columns])
-        found = max(found, int((weights[rows] + best).max()))
-    return found
+        deepest = max(deepest, int((weights[rows] + best).max()))
+    return deepest
 
 
 def _around(
@@ -451,8 +473,8 @@ def _weigh(
         return touched @ weights
     from whitecrow.place._kernels import METRICS, weigh_squares
 
-    found: Weights = weigh_squares(METRICS[metric], middles, across, lengths, weights)
-    return found
+    weights_of: Weights = weigh_squares(METRICS[metric], middles, across, lengths, weights)
+    return weights_of
 
 
 def within(metric: str, vectors: Floats, length: Floats | float) -> NDArray[np.bool_]:

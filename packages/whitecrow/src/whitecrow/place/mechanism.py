@@ -19,7 +19,7 @@ from whitecrow.anomaly.model import Judgement, record_type
 from whitecrow.anomaly.weights import CountingModel
 from whitecrow.card import Card
 from whitecrow.data import Records
-from whitecrow.data.keys import Plain
+from whitecrow.data.dataset import Plain
 from whitecrow.neighbours import Engine
 from whitecrow.noise import Source
 from whitecrow.place.question import AtPlace

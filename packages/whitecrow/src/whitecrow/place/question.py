@@ -28,9 +28,8 @@ from whitecrow.declaration import (
     Nested,
     Record,
     Value,
-    Whole,
+    json_object,
 )
-from whitecrow.declaration.parameter import json_object
 from whitecrow.errors import BrokenPlugin, InvalidInput, invalid
 from whitecrow.limits import UNLIMITED, Limits, sorting, worst_case
 from whitecrow.place.balls import Location, ball
@@ -57,11 +56,6 @@ class ErrorFloor(Exact):
 
 def checked_floor(value: object, owner: str) -> Fraction:
     return ErrorFloor().called("floor").parse(value, owner)
-
-
-def whole(value: object, owner: str, parameter: str) -> int:
-    """Check an argument that is a whole number of at least 1."""
-    return Whole(help="").called(parameter).parse(value, owner)
 
 
 class Order(Names):
@@ -244,7 +238,18 @@ class AtPlace(Declared):
 
     def balls(self, card: Card) -> tuple[Ball, ...]:
         """Return what an engine counts, the widest ball last; empty where records are read."""
-        return self.model.balls(self.columns, card)
+        return self._on(card)[1]
+
+    def _on(self, card: Card) -> tuple[Card, tuple[Ball, ...], list[float], Location | None]:
+        """What follows from a card: checked, priced, charged and answered with one card."""
+        known: tuple[Card, tuple[Ball, ...], list[float], Location | None]
+        known = vars(self).get("_found", (None,))
+        if known[0] is not card:
+            balls = self.model.balls(self.columns, card)
+            place = card.encode(self.record, owner=type(self).__name__)
+            known = card, balls, place, ball(balls[-1][1], place, card) if balls else None
+            vars(self)["_found"] = known
+        return known
 
     counts_copies: ClassVar[bool] = True
     """Whether the answer depends on how many records equal the one asked about."""
@@ -291,17 +296,11 @@ class AtPlace(Declared):
 
     def place(self, card: Card) -> list[float]:
         """Return the record's coordinates as the data hold them."""
-        return card.encode(self.record, owner=type(self).__name__)
+        return self._on(card)[2]
 
     def location(self, card: Card) -> Location | None:
         """Return the ball the answer depends on, for spatial accounting; None if on all records."""
-        known: tuple[Card, Location | None] | None = vars(self).get("_found")
-        if known is None or known[0] is not card:  # checked, priced and charged with one card
-            balls = self.balls(card)
-            place = self.place(card)
-            known = card, ball(balls[-1][1], place, card) if balls else None
-            vars(self)["_found"] = known
-        return known[1]
+        return self._on(card)[3]
 
 
 def foretold(

@@ -108,7 +108,7 @@ class _Sheet:
 
     def append(self, ball: Location, epsilon: Fraction) -> None:
         """Add a ball; the price is the caller's to raise."""
-        u, v, far = BALLS.keys(ball)
+        u, v, far, _ = BALLS.keys(ball)
         side = _side(far)
         cells = self._cells.setdefault(side, {})
         cells.setdefault((u // side, v // side), []).append(len(self._epsilons))
@@ -146,17 +146,17 @@ class _Sheet:
 
     def _near(self, new: Location) -> list[int]:
         """The balls in cells that the new ball may reach."""
-        u, v, far = BALLS.keys(new)
-        found: list[int] = []
+        u, v, far, rounding = BALLS.keys(new)
+        near: list[int] = []
         for side, cells in self._cells.items():
-            wide, high = far + side + 1e-9 * abs(u), far + side + 1e-9 * abs(v)
-            if not (wide + high) / side < 16:  # too many cells to look into one by one
-                found += [i for listed in cells.values() for i in listed]
+            wide = far + side + rounding
+            if not wide / side < 8:  # too many cells to look into one by one
+                near += [i for listed in cells.values() for i in listed]
                 continue
             for a in np.arange((u - wide) // side, (u + wide) // side + 1).tolist():
-                for b in np.arange((v - high) // side, (v + high) // side + 1).tolist():
-                    found += cells.get((a, b), ())
-        return found
+                for b in np.arange((v - wide) // side, (v + wide) // side + 1).tolist():
+                    near += cells.get((a, b), ())
+        return near
 
 
 def _side(far: float) -> float:

@@ -1,12 +1,13 @@
 """What a release promises: guarantees, their order, conversion and composition, and the wall."""
 
-from whitecrow.privacy.composition import Totals, compose, totals
-from whitecrow.privacy.conversion import (
+from whitecrow.privacy.composition import (
     ORDERS,
     UNITS_OF_LOSS,
+    Totals,
     at_any_stop,
     at_least_as_strong,
     best_order,
+    compose,
     group_privacy,
     in_units,
     penalties,
@@ -18,6 +19,7 @@ from whitecrow.privacy.conversion import (
     to_replace_one,
     to_sensitive,
     to_tailored,
+    totals,
 )
 from whitecrow.privacy.facts import Facts
 from whitecrow.privacy.guarantees import (

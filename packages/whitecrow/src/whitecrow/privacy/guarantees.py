@@ -38,11 +38,11 @@ class Shown:
 
     def __repr__(self) -> str:
         parts = []
-        for one in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, one.name)
-            if one.repr and (one.default is MISSING or value != one.default):
+        for item in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if item.repr and (item.default is MISSING or value != item.default):
                 shown = str(value) if isinstance(value, Fraction) else repr(value)
-                parts.append(f"{one.name}={shown}")
+                parts.append(f"{item.name}={shown}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
@@ -73,7 +73,7 @@ def who(zones: Iterable[Zone]) -> list[str]:
 
 def clause(zone: Zone, *, which_card: bool = False) -> str:
     """Say who is covered; with ``which_card`` also under which reading of the data."""
-    names = (one if isinstance(one, str) else " ".join(one) for one in zone.columns)
+    names = (name if isinstance(name, str) else " ".join(name) for name in zone.columns)
     over = f" over {', '.join(names)}" if zone.columns else ""
     under = f", {_reading(zone)}" if which_card else ""
     if _of_a_model(zone.metric):
@@ -125,6 +125,14 @@ def _make_exact(promise: object, *names: str) -> None:
         object.__setattr__(promise, name, value)
 
 
+def _amounts(
+    promise: DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy,
+) -> dict[str, object]:
+    """Write what all promises of an epsilon and a delta have in their JSON."""
+    epsilon, delta = str(promise.epsilon), str(promise.delta)
+    return {"notion": promise.notion, "epsilon": epsilon, "delta": delta}
+
+
 @dataclass(frozen=True, repr=False)
 class DifferentialPrivacy(Shown):
     """(ε, δ)-differential privacy.
@@ -157,12 +165,7 @@ class DifferentialPrivacy(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
-        return {
-            "notion": self.notion,
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
-            "unit": self.unit,
-        }
+        return {**_amounts(self), "unit": self.unit}
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,7 +214,7 @@ def in_order(columns: Iterable[ZoneColumn | Sequence[str]]) -> tuple[ZoneColumn,
     >>> in_order(["ward", ["age", "in 4 equal parts"]])
     (('age', 'in 4 equal parts'), 'ward')
     """
-    read = [one if isinstance(one, str) else (str(one[0]), str(one[1])) for one in columns]
+    read = [name if isinstance(name, str) else (str(name[0]), str(name[1])) for name in columns]
     return tuple(sorted(read, key=_words))
 
 
@@ -266,15 +269,11 @@ class Zone:
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
-        found: dict[str, object] = {
-            "tau": self.tau,
-            "radius": self.radius,
-            "metric": self.metric,
-            "columns": [list(one) if isinstance(one, tuple) else one for one in self.columns],
-        }
-        if self.card:
-            found["card"] = self.card
-        return found
+        columns = [list(name) if isinstance(name, tuple) else name for name in self.columns]
+        written = {**vars(self), "columns": columns}
+        if not self.card:
+            del written["card"]
+        return written
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Zone:
@@ -293,20 +292,19 @@ def intersect(zones: Iterable[Zone]) -> tuple[Zone, ...]:
     >>> len(intersect([Zone(3, 1.0, card="one"), Zone(5, 2.0, card="other")]))
     2
     """
-    found: dict[Place, Zone] = {}
+    common: dict[Place, Zone] = {}
     for zone in zones:
         if zone.everyone:
             continue
-        known = found.get(zone.place, zone)
-        found[zone.place] = replace(
-            zone, tau=max(known.tau, zone.tau), radius=min(known.radius, zone.radius)
-        )
-    return tuple(found[place] for place in sorted(found, key=_alphabetic))
+        other = common.setdefault(zone.place, zone)
+        if other != zone:
+            tau, radius = max(other.tau, zone.tau), min(other.radius, zone.radius)
+            common[zone.place] = replace(zone, tau=tau, radius=radius)
 
+    def alphabetic(zone: Zone) -> tuple[str, tuple[tuple[str, ...], ...], str]:
+        return zone.metric, tuple(map(_words, zone.columns)), zone.card
 
-def _alphabetic(place: Place) -> tuple[str, tuple[tuple[str, ...], ...], str]:
-    metric, columns, card = place
-    return metric, tuple(map(_words, columns)), card
+    return tuple(sorted(common.values(), key=alphabetic))
 
 
 def _words(column: ZoneColumn) -> tuple[str, ...]:
@@ -417,16 +415,10 @@ class SensitivePrivacy(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
-        first, *others = self.zones
-        found: dict[str, object] = {
-            "notion": self.notion,
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
-            **first.to_json(),
-        }
-        if others:
-            found["and_also"] = [zone.to_json() for zone in others]
-        return found
+        written = {**_amounts(self), **self.zones[0].to_json()}
+        if self.and_also:
+            written["and_also"] = [zone.to_json() for zone in self.and_also]
+        return written
 
 
 @dataclass(frozen=True, repr=False)
@@ -478,17 +470,12 @@ class ConditionalPrivacy(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
-        found: dict[str, object] = {
-            "notion": self.notion,
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
-            "condition": self.condition,
-        }
+        written = {**_amounts(self), "condition": self.condition}
         if self.and_also:
-            found["and_also"] = list(self.and_also)
+            written["and_also"] = list(self.and_also)
         if self.zones:
-            found["zones"] = [zone.to_json() for zone in self.zones]
-        return found
+            written["zones"] = [zone.to_json() for zone in self.zones]
+        return written
 
 
 def of_revision(guarantee: Guarantee, revision: int) -> Guarantee:
@@ -545,4 +532,4 @@ def guarantee(data: Mapping[str, Any]) -> Guarantee:
 
 
 def _zones(listed: Iterable[Mapping[str, Any]]) -> tuple[Zone, ...]:
-    return tuple(Zone.from_json(one) for one in listed)
+    return tuple(map(Zone.from_json, listed))

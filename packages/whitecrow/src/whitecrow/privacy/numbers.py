@@ -42,6 +42,8 @@ def exact(
     >>> exact("1/3", owner="Identify"), exact(0.1 / 292, owner="Identify")
     (Fraction(1, 3), Fraction(1, 2920))
     """
+    if type(value) is Fraction and value.numerator > 0 and not _too_long(value):
+        return value  # most are read several times on their way
     must = "a number above 0" if positive else "a number of at least 0"
     hint = "Write it as text such as '0.1' or '1/10', a whole number, or a Fraction."
     if isinstance(value, bool) or not isinstance(value, str | int | float | Fraction | Decimal):
@@ -49,7 +51,12 @@ def exact(
     if isinstance(value, str) and len(value) > _LONGEST:
         raise invalid(owner, parameter, must, value[:20] + "...", hint)
     try:
-        number = _of_float(float(value)) if isinstance(value, float) else _fraction(value)
+        if isinstance(value, float):
+            value = float(value)  # numpy's print otherwise
+            number = Fraction(value).limit_denominator(_SIMPLE)
+            number = number if float(number) == value else Fraction(repr(value))
+        else:
+            number = _fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise invalid(owner, parameter, must, value, hint) from None
     if number < 0 or (positive and number == 0) or _too_long(number):
@@ -57,14 +64,7 @@ def exact(
     return number
 
 
-def _of_float(value: float) -> Fraction:
-    """What a float stands for: a simple fraction, or the decimal that it prints as."""
-    simple = Fraction(value).limit_denominator(_SIMPLE)
-    return simple if float(simple) == value else Fraction(repr(value))
-
-
 def _too_long(number: Fraction) -> bool:
-    """Whether the ledger could not write it."""
     return max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS
 
 

@@ -31,7 +31,6 @@ class ByEdges:
 
     @property
     def sizes(self) -> list[int]:
-        """The number of cells of each column."""
         return [len(edges) + 2 for edges in self.edges]
 
     @property
@@ -81,16 +80,17 @@ class ProfileFacts(CellFacts):
         exact = self._texts(name)
         # Sorted, so that neither the order of the records nor that of an engine's answer shows.
         others = sorted(text for text in exact if text is not None and text not in set(listed))
-        known = [exact.get(None, 0), *(exact.get(value, 0) for value in listed)]
+        public = [exact.get(None, 0), *(exact.get(value, 0) for value in listed)]
         rest = [exact[text] for text in others]
         if least is None:
             rest = [sum(rest)]
-        noisy = noise.added(np.array([*known, *rest], dtype=np.int64), source).tolist()
-        missing, counts, rest = noisy[0], noisy[1 : len(known)], noisy[len(known) :]
+        noisy = noise.added(np.array([*public, *rest], dtype=np.int64), source).tolist()
+        counts, rest = tuple(noisy[1 : len(public)]), noisy[len(public) :]
         if least is None:
-            return Texts(missing, tuple(counts), (), rest[0])
+            return Texts(noisy[0], counts, (), rest[0])
         named = zip(others, rest, strict=True)
-        return Texts(missing, tuple(counts), tuple(one for one in named if one[1] >= least), None)
+        enough = tuple((text, count) for text, count in named if count >= least)
+        return Texts(noisy[0], counts, enough, None)
 
 
 def gather(
@@ -109,9 +109,9 @@ def gather(
         return counts
 
     def texts(name: str) -> dict[str | None, int]:
-        found = every_text(dataset, name)
+        counts = every_text(dataset, name)
         if progress is not None:
             progress(1, 1, "counting texts")
-        return found
+        return counts
 
     return ProfileFacts(count, dataset.card, texts)

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from whitecrow.data import Card
-from whitecrow.histogram.columns import Categories, Numbers
 from whitecrow.histogram.facts import Counts
 from whitecrow.histogram.line import Edges, line_of
 from whitecrow.histogram.noise_budget import Money, Noise
-from whitecrow.histogram.table import TableProfile
+from whitecrow.histogram.table import Categories, Numbers, TableProfile
 from whitecrow.noise import Source
 from whitecrow.privacy import Unit
 from whitecrow.profile.facts import ByEdges, ProfileFacts
 from whitecrow.profile.question import Part, Profile
-from whitecrow.profile.search import Look, Search, search, threshold
+from whitecrow.profile.search import search, threshold
 from whitecrow.question import digest, statement
 
 _MOST_CELLS = 1 << 14
@@ -30,12 +29,10 @@ def release(question: Profile, facts: ProfileFacts, source: Source | None = None
     parts = question.parts(card)
     money = question.money(card)
     numbers = described([part for part in parts if part.ordered], facts, money, source)
-    columns: list[Numbers | Categories] = []
-    for part in parts:
-        if part.ordered:
-            columns.append(numbers[part.name])
-        else:
-            columns.append(_categories(part, question, facts, money, source))
+    columns: list[Numbers | Categories] = [
+        numbers[part.name] if part.ordered else _categories(part, question, facts, money, source)
+        for part in parts
+    ]
     price = question.price(card)
     return TableProfile(
         tuple(columns),
@@ -57,35 +54,28 @@ def described(
     most_cells: int = _MOST_CELLS,
 ) -> dict[str, Numbers]:
     """Release the histograms of columns of numbers: all searches take their steps together."""
-    parts = list(parts)
-    cells = max(64, min(most_cells, _ALL_CELLS // max(len(parts), 1)))
-    lines = {part.name: line_of(facts.card.column(part.name)) for part in parts}
-    searches: dict[str, Search] = {name: search(line, cells) for name, line in lines.items()}
-    shares = {part.name: part.share for part in parts}
-    kinds = {part.name: part.kind for part in parts}
-    looks: dict[str, Look] = {name: next(one) for name, one in searches.items()}
-    found: dict[str, Numbers] = {}
+    columns = {part.name: part for part in parts}
+    cells = max(64, min(most_cells, _ALL_CELLS // max(len(columns), 1)))
+    searches = {name: search(line_of(facts.card.column(name)), cells) for name in columns}
+    looks = {name: next(steps) for name, steps in searches.items()}
+    histograms: dict[str, Numbers] = {}
     while looks:
         noises = {
-            name: money.histograms(shares[name] * look.share, 1) for name, look in looks.items()
+            name: money.histograms(columns[name].share * look.share, 1)
+            for name, look in looks.items()
         }
         noisy = _noisy(facts, {name: look.edges for name, look in looks.items()}, noises, source)
-        coming: dict[str, Look] = {}
-        for name, look in looks.items():
+        for name, look in list(looks.items()):
+            missing, counts = noisy[name][0], noisy[name][1:]
             try:
-                coming[name] = searches[name].send((noisy[name][1:], noises[name]))
-            except StopIteration:
-                counts = tuple(noisy[name][1:].tolist())
-                found[name] = Numbers(
-                    name,
-                    kinds[name],
-                    tuple(look.edges.tolist()),
-                    counts,
-                    int(noisy[name][0]),
-                    noises[name].deviation,
+                looks[name] = searches[name].send((counts, noises[name]))
+            except StopIteration:  # it was the last one
+                del looks[name]
+                edges, off = tuple(look.edges.tolist()), noises[name].deviation
+                histograms[name] = Numbers(
+                    name, columns[name].kind, edges, tuple(counts.tolist()), int(missing), off
                 )
-        looks = coming
-    return found
+    return histograms
 
 
 def _noisy(
@@ -97,18 +87,16 @@ def _noisy(
     """Return noisy histograms of columns; those with the same law are drawn together."""
     cells = ByEdges(tuple(edges), tuple(edges.values()))
     column = np.repeat(np.arange(len(cells.sizes)), cells.sizes)
-    found: dict[str, Counts] = {}
+    noisy: dict[str, Counts] = {}
     for noise in dict.fromkeys(noises.values()):
         places = [place for place, name in enumerate(edges) if noises[name] == noise]
         inside = np.isin(column, places)
-        counts = facts.noisy_counts(
-            cells, noise, source, np.where(inside, np.cumsum(inside) - 1, -1)
-        )
+        groups = np.where(inside, np.cumsum(inside) - 1, -1)
+        counts = facts.noisy_counts(cells, noise, source, groups)
         ends = np.cumsum([cells.sizes[place] for place in places])[:-1]
-        found.update(
-            zip((cells.names[place] for place in places), np.split(counts, ends), strict=True)
-        )
-    return found
+        names = (cells.names[place] for place in places)
+        noisy.update(zip(names, np.split(counts, ends), strict=True))
+    return noisy
 
 
 def _categories(

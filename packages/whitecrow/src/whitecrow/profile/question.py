@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,14 +12,16 @@ from whitecrow.data import Card
 from whitecrow.declaration import Delta, Epsilon, Flag, Maybe, Names, Relation, Weights
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.histogram.table import TableProfile
+from whitecrow.histogram.table import TableProfile, rank_deviation
 from whitecrow.limits import Limits, sorting, worst_case
 from whitecrow.privacy import DifferentialPrivacy, exact
-from whitecrow.profile.search import LEAST_SHARE
-from whitecrow.profile.text import described
+from whitecrow.profile.search import LEAST_SHARE, threshold, usual_share
 from whitecrow.question import Question, Said
 
 MOST_COLUMNS = 2048
+
+_CELLS, _TAIL_CELLS = 36, 6
+"""So many cells the last histogram of a column has, and beyond a 5 % quantile."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,19 @@ class Part:
     def ordered(self) -> bool:
         """Whether it is a column of numbers or dates."""
         return self.kind in ("number", "integer", "date")
+
+    def figures(self, money: Money, contribution: int, delta: Fraction) -> dict[str, float]:
+        """Return how far off its numbers will be."""
+        share = self.share * usual_share() if self.ordered else self.share
+        noise = money.histograms(share, 1)
+        figures = {"share": float(self.share), "count_error": noise.deviation}
+        if self.discovers:
+            figures["threshold"] = threshold(noise, contribution, delta)
+        if self.ordered:
+            off, half, rest = noise.deviation, _CELLS // 2, _CELLS - _TAIL_CELLS
+            figures["median_rank_error"] = rank_deviation(off, half, half, 0.5)
+            figures["tail_rank_error"] = rank_deviation(off, _TAIL_CELLS, rest, 0.05)
+        return figures
 
 
 class Profile(Question):
@@ -188,15 +204,67 @@ class Profile(Question):
         return DifferentialPrivacy(self.epsilon, self.delta, self.relation)
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-        return described(self, card)
+        parts = self.parts(card)
+        # Once for all columns: each of these goes through all of them.
+        money, discovered = self.money(card), [part for part in parts if part.discovers]
+        delta = self.value_delta(card) if discovered else Fraction(0)
+        columns = {part.name: part.figures(money, card.contribution, delta) for part in parts}
+        ordered = [part for part in parts if part.ordered]
+        counted = [part for part in parts if not part.ordered]
+        worst = {
+            name: max(columns[part.name][name] for part in of)
+            for name, of in (
+                ("median_rank_error", ordered),
+                ("tail_rank_error", ordered),
+                ("count_error", counted),
+                ("threshold", discovered),
+            )
+            if of
+        }
+        words = [f"A profile of {len(parts)} columns."]
+        if ordered:
+            enough = math.ceil(worst["median_rank_error"] / 0.01 / 100) * 100
+            words.append(
+                f"Medians are off by about {worst['median_rank_error']:,.0f} records of rank, 5 % "
+                f"and 95 % quantiles by about {worst['tail_rank_error']:,.0f} (one standard "
+                f"deviation): 1 % of {enough:,} records."
+            )
+        if counted:
+            words.append(f"Counts of categories are off by about {worst['count_error']:,.1f}.")
+        if discovered:
+            words.append(
+                "Values that the card does not list are named where a noisy count reaches "
+                f"{worst['threshold']:,}; a value that one person alone has is named with a "
+                f"probability of at most {float(delta):.1g} a column."
+            )
+        left = [
+            column.name
+            for column in card.columns
+            if column.type == "text"
+            and column.name not in columns
+            and column.name != card.user_column
+            and self.columns is None
+        ]
+        if left:
+            words.append(
+                f"Left out: {', '.join(left[:5])}{', ...' if len(left) > 5 else ''}, for texts "
+                "need a δ: which of them occur is not public."
+            )
+        if len({part.share for part in parts}) == 1:
+            words.append(f"Every column gets 1/{len(parts)} of the price; weights change that.")
+        else:
+            shares = ", ".join(f"{part.name} {float(part.share):.0%}" for part in parts[:6])
+            more = ", ..." if len(parts) > 6 else ""
+            words.append(f"Of the price, columns get: {shares}{more}.")
+        return " ".join(words), {**worst, "columns": columns}
 
     def reads(self, answer: Any) -> Any:
         return answer if isinstance(answer, TableProfile) else TableProfile.from_json(answer)
 
     def entered(self, answer: Any, entry: str) -> Any:
         """Return the answer with the ledger's digest in it: of the question, card and revision."""
-        found = self.reads(answer)
-        return answer if found.entry == entry else replace(found, entry=entry).to_json()
+        profile = self.reads(answer)
+        return answer if profile.entry == entry else replace(profile, entry=entry).to_json()
 
     def keep(self, answer: Any, path: str) -> None:
         """Write the drafted card; to a path that ends in ``.profile`` the profile itself."""
@@ -218,7 +286,7 @@ class Profile(Question):
 
 _LOOKS = 10
 """How often all records are sorted into the cells of columns, at the most."""
-_CELLS = 1 << 22
+_CELLS_OF_ALL = 1 << 22
 """Four times what a count may have over all columns."""
 _CELLS_OF_A_COLUMN = 1024
 """Of the looks before it."""
@@ -228,7 +296,7 @@ def cost(question: Profile, card: Card, records: int) -> Limits:
     """Records are sorted into cells again and again; every cell gets its noise."""
     parts = question.parts(card)
     width = len(parts)
-    cells = _CELLS + _CELLS_OF_A_COLUMN * width
+    cells = _CELLS_OF_ALL + _CELLS_OF_A_COLUMN * width
     cells += records * sum(part.discovers for part in parts)  # each may have a text of its own
     return worst_case(
         _LOOKS * sorting(records, width), draws=cells, values=records * width, kept=records + cells

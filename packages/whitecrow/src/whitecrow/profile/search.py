@@ -98,10 +98,11 @@ def search(line: Line, most_cells: int) -> Search:
         finer = _cut(line, edges, [(cell, each) for cell in heavy], cut)
         counts, noise = yield Look(finer, _HEAVY)
         left -= _HEAVY
-        found = _alone(edges, finer, counts, heavy, feigned)
-        if not len(found):
+        # Which of the finer cells surely hold something by themselves.
+        alone = np.flatnonzero((counts > feigned) & np.isin(_group(edges, finer), heavy))
+        if not len(alone):
             break
-        edges, weight = _set_apart(line, edges, weight, finer, counts, found)
+        edges, weight = _set_apart(line, edges, weight, finer, counts, alone)
     last = Noise(looked.law, looked.size * _HEAVY / left)
     yield Look(_even(line, edges, weight, outline, _affordable(float(weight.sum()), last)), left)
 
@@ -169,8 +170,8 @@ def _group(edges: Edges, finer: Edges) -> Ints:
 def _spread(line: Line, weight: Floats, finer: Edges, group: Ints) -> Floats:
     """Guess the weights of finer cells: those of the cells they are parts of, by their widths."""
     widths = np.maximum(line.widths(finer), 1.0)
-    found: Floats = weight[group] * widths / np.bincount(group, weights=widths)[group]
-    return found
+    spread: Floats = weight[group] * widths / np.bincount(group, weights=widths)[group]
+    return spread
 
 
 def _updated(guess: Floats, counts: Ints, noise: Noise, group: Ints) -> Floats:
@@ -195,33 +196,28 @@ def _heavy_cells(line: Line, edges: Edges, weight: Floats, feigned: float) -> li
     rank = (np.cumsum(weight) - weight / 2.0) / total
     away = np.abs(rank[:, None] - np.array(_RANKS)).min(axis=1) - weight / total / 2.0
     heavy |= (away < _ABOUT) & (weight > _HEAVY_AT_RANKS * total)
-    found = [
+    cells = [
         int(cell)
         for cell in np.flatnonzero(heavy & (weight > feigned))
         if not line.single(float(borders[cell]), float(borders[cell + 1]))
     ]
-    return sorted(sorted(found, key=lambda cell: -weight[cell])[:_MOST_HEAVY])
-
-
-def _alone(edges: Edges, finer: Edges, counts: Ints, heavy: list[int], feigned: float) -> Ints:
-    """Return which of the finer cells surely hold something by themselves."""
-    return np.flatnonzero((counts > feigned) & np.isin(_group(edges, finer), heavy))
+    return sorted(sorted(cells, key=lambda cell: -weight[cell])[:_MOST_HEAVY])
 
 
 def _set_apart(
-    line: Line, edges: Edges, weight: Floats, finer: Edges, counts: Ints, found: Ints
+    line: Line, edges: Edges, weight: Floats, finer: Edges, counts: Ints, alone: Ints
 ) -> tuple[Edges, Floats]:
-    """Make cells of those found, and spread what is left of their old cells over the rest."""
+    """Make cells of those that stand ``alone``, and spread what is left over their old cells."""
     borders = line.borders(finer)
-    both = np.concatenate([edges, borders[found], borders[found + 1]])
+    both = np.concatenate([edges, borders[alone], borders[alone + 1]])
     joined = np.unique(both[(both > line.lower) & (both < line.end)])
     group = _group(edges, joined)
     guess = _spread(line, weight, joined, group)
-    at = np.searchsorted(joined, borders[found], side="right")
-    taken = np.bincount(group[at], weights=counts[found], minlength=len(weight))
+    at = np.searchsorted(joined, borders[alone], side="right")
+    taken = np.bincount(group[at], weights=counts[alone], minlength=len(weight))
     rest = np.maximum(weight - taken, weight / _FINEST) / weight
     guess *= rest[group]
-    guess[at] = counts[found]
+    guess[at] = counts[alone]
     return joined, guess
 
 
@@ -230,32 +226,32 @@ def _even(line: Line, edges: Edges, weight: Floats, outline: Edges, cells: int) 
     borders = line.borders(edges)
     total = float(weight.sum())
     below = held = 0.0
-    found: list[float] = [float(edges[0]), float(edges[-1])] if len(edges) else []
+    chosen: list[float] = [float(edges[0]), float(edges[-1])] if len(edges) else []
     for cell, mine in enumerate(weight.tolist()):
         rank = (below + mine / 2.0) / total
         wanted = total / (cells * (_FINER if min(rank, 1.0 - rank) < _TAIL else 1))
         below += mine
         lower, upper = float(borders[cell]), float(borders[cell + 1])
         alone = line.single(lower, upper) and mine > _HEAVY_AT_RANKS * total / 2.0
-        if alone and min(abs(rank - one) for one in _RANKS) < _ABOUT:
+        if alone and min(abs(rank - wanted_rank) for wanted_rank in _RANKS) < _ABOUT:
             wanted = mine
         if mine > 0.8 * wanted:
-            found.extend((lower, upper))
+            chosen.extend((lower, upper))
             held = 0.0
             parts = round(mine / wanted)
             if parts > 1:
-                found.extend(line.cut(lower, upper, parts).tolist())
+                chosen.extend(line.cut(lower, upper, parts).tolist())
             continue
         held += mine
         if held >= wanted:
-            found.append(upper)
+            chosen.append(upper)
             held = 0.0
-    inner = sorted(edge for edge in found if edges[0] < edge < edges[-1]) if len(edges) else []
+    inner = sorted(edge for edge in chosen if edges[0] < edge < edges[-1]) if len(edges) else []
     if inner:
         # A few cells beyond, so that bounds do not end at the end of the line.
-        found.extend(outline[outline > inner[-1]][:_BEYOND].tolist())
-        found.extend(outline[outline < inner[0]][-_BEYOND:].tolist())
-    return np.unique([edge for edge in found if line.lower < edge < line.end])
+        chosen.extend(outline[outline > inner[-1]][:_BEYOND].tolist())
+        chosen.extend(outline[outline < inner[0]][-_BEYOND:].tolist())
+    return np.unique([edge for edge in chosen if line.lower < edge < line.end])
 
 
 def usual_share() -> Fraction:

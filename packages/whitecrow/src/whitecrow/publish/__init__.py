@@ -4,13 +4,12 @@
 :class:`Publisher` keeps one current, update by update.
 """
 
-from whitecrow.publish._publisher import Publisher
+from whitecrow.publish._publisher import MemoryStore, Publisher, StateStore
 from whitecrow.publish.clip import PrivateClip
-from whitecrow.publish.facts import PublishFacts, gather
+from whitecrow.publish.facts import Day, PublisherState, PublishFacts, gather
 from whitecrow.publish.mechanism import advance, fresh, release
 from whitecrow.publish.plan import Point, PublicationPlan
 from whitecrow.publish.question import Publish, cost
-from whitecrow.publish.state import Day, MemoryStore, PublisherState, StateStore
 from whitecrow.question import QuestionType
 
 __all__ = [

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +14,62 @@ from whitecrow.custodian import failure, write_down
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, LedgerBusy, LedgerUnusable, invalid
 from whitecrow.noise import Source
-from whitecrow.publish.mechanism import advance, fresh, from_store, shown, to_store
+from whitecrow.publish.facts import NOTHING, Day, PublisherState
+from whitecrow.publish.mechanism import advance, fresh, from_store, to_store
 from whitecrow.publish.plan import Point
 from whitecrow.publish.question import Publish
-from whitecrow.publish.state import NOTHING, Day, MemoryStore, PublisherState, StateStore
 from whitecrow.question import digest
 
 _TRIES = 8
 
 Values = npt.ArrayLike
+
+
+class StateStore(Protocol):
+    """Where states are kept: a compare-and-swap on (key, version)."""
+
+    def load(self, key: str) -> tuple[int, Mapping[str, Any]] | None:
+        """Return the latest version and its state, or None if there is none."""
+
+    def save(self, key: str, version: int, state: Mapping[str, Any]) -> bool:
+        """Write ``version`` durably if the latest is ``version - 1`` (none for version 0).
+
+        Returns False, having written nothing, if another writer was first.
+        """
+
+    def fail(self) -> None:
+        """Record that an update failed: nothing more is released before somebody has looked."""
+
+
+class MemoryStore:
+    """A store that lives as long as the process: for tests, simulations and short streams.
+
+    Examples
+    --------
+    >>> store = MemoryStore()
+    >>> store.save("k", 0, {"done": 0}), store.save("k", 0, {"done": 0})
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._states: dict[str, tuple[int, Mapping[str, Any]]] = {}
+        self._failed = False
+
+    def fail(self) -> None:
+        """Take no further state: there is no custodian here who could look."""
+        self._failed = True
+
+    def load(self, key: str) -> tuple[int, Mapping[str, Any]] | None:
+        return self._states.get(key)
+
+    def save(self, key: str, version: int, state: Mapping[str, Any]) -> bool:
+        if self._failed:
+            raise failure()
+        stored = self._states.get(key)
+        if version != (0 if stored is None else stored[0] + 1):
+            return False
+        self._states[key] = (version, state)
+        return True
 
 
 class Publisher:
@@ -72,29 +119,26 @@ class Publisher:
         self._key = key or f"{card.name}:{digest(question)}"
         self._source = source
         plan = question.plan(card)
-        kept = self._store.load(self._key)
-        if kept is None:
-            self._put(fresh(plan))
+        stored = self._store.load(self._key)
+        if stored is None:
+            self._state = fresh(plan)
             if not self._store.save(self._key, 0, to_store(self._state)):
                 self._reload()
         else:
-            self._put(from_store(kept[1]))
+            self._state = from_store(stored[1])
         # Once chosen, a private clip stands in the stored plan and nowhere else.
-        if replace(self._shown.plan, upper=plan.upper) != plan:
+        if replace(self._state.plan, upper=plan.upper) != plan:
             raise InvalidInput("The store holds another publication under this key.")
 
     @property
     def closed(self) -> int:
-        return self._shown.done
+        return self._state.done
 
     @property
     def clip(self) -> tuple[float, float] | None:
         """The clip in force; None while a private choice is still to be made."""
-        now = self._shown
-        return None if now.choosing else (float(now.plan.lower), float(now.plan.upper))
-
-    def _put(self, state: PublisherState) -> None:
-        self._state, self._shown = state, shown(state)
+        plan = self._state.plan
+        return None if plan.waits(self.closed) else (float(plan.lower), float(plan.upper))
 
     def update(
         self,
@@ -125,7 +169,7 @@ class Publisher:
         self._in_order(index)
         day = self._day(values, users, leaves, leavers)
         if index == self.closed - 1:
-            return self._shown.last
+            return self._state.last
         points: list[Point] = []
         while self.closed < index:
             points.extend(self._one(Day(), self.closed))
@@ -177,18 +221,18 @@ class Publisher:
         for _ in range(_TRIES):
             if self.closed > index:
                 self._in_order(index)
-                return self._shown.last
-            state, written = self._advanced(day)
-            if self._store.save(self._key, self.closed + 1, written):
-                self._put(state)
-                return self._shown.last
+                return self._state.last
+            state, point = self._advanced(day)
+            if self._store.save(self._key, self.closed + 1, point):
+                self._state = state
+                return self._state.last
             self._reload()
         raise LedgerBusy("Another process keeps updating this publication; try again.")
 
     def _advanced(self, day: Day) -> tuple[PublisherState, dict[str, Any]]:
         """Compute behind the boundary: the next state, and the same as the store keeps it."""
         try:
-            state, _ = advance(self._state, day, self._source)
+            state = advance(self._state, day, self._source)
             return state, to_store(state)
         except Exception:  # noqa: BLE001 - whatever it was may quote records or sums
             cause = traceback.format_exc()
@@ -197,17 +241,17 @@ class Publisher:
         raise failure()
 
     def _reload(self) -> None:
-        kept = self._store.load(self._key)
-        if kept is None:
+        stored = self._store.load(self._key)
+        if stored is None:
             raise LedgerUnusable("The stored state of this publication has gone.")
-        self._put(from_store(kept[1]))
+        self._state = from_store(stored[1])
 
 
 def _numbers(name: str, values: Values) -> npt.NDArray[np.float64]:
     try:
-        found = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput(f"The '{name}' of an update must be numbers.") from None
-    if found.ndim != 1:
+    if numbers.ndim != 1:
         raise InvalidInput(f"The '{name}' of an update must be one list of numbers.")
-    return found
+    return numbers

@@ -1,29 +1,36 @@
-"""Choosing the upper clip privately, once, among public candidates; then it is fixed and public.
+"""Clips: a public interval, or an upper end chosen privately, once, among public candidates.
 
-Two ways, both exact and both priced (``proof.md`` 6): the exponential mechanism for a quantile, and
-the sparse vector technique over thresholds that double.
+Two ways to choose, both exact and both priced (``proof.md`` 6): the exponential mechanism for a
+quantile, and the sparse vector technique over thresholds that double.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import isqrt
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.errors import invalid
+from whitecrow.declaration import Choice, Declared, Exact, Parameter, Whole
+from whitecrow.errors import InvalidInput, invalid
 from whitecrow.noise import Source, discrete_laplace, exponential_mechanism
-from whitecrow.privacy import exact
 from whitecrow.privacy.numbers import signed
 
 METHODS = ("quantile", "sparse_vector")
 _MOST_CANDIDATES = 200
 
 
-@dataclass(frozen=True, kw_only=True)
-class PrivateClip:
+class Signed(Exact):
+    """A rational number of either sign, kept exactly."""
+
+    def parse(self, value: object, owner: str) -> Fraction:
+        return signed(value, owner=owner, parameter=self.name)
+
+
+class PrivateClip(Declared):
     """How the upper clip is chosen from the first periods of a stream.
 
     Examples
@@ -32,51 +39,51 @@ class PrivateClip:
     [1, 2, 4, 8, 16]
     """
 
-    # smallest, largest: The candidates are ``smallest`` times 1, 2, 4, ... up to the first at or
-    # above ``largest``; both are public knowledge (the largest may be generous: it costs little).
-    smallest: Fraction
-    largest: Fraction
-    lower: Fraction = Fraction(0)  # the lower clip, public and fixed
-    # {"quantile", "sparse_vector"}: The exponential mechanism for the quantile, or sparse vector
-    # for the first candidate that about ``above`` records exceed.
-    method: str = "quantile"
-    # The part of the records that should lie at or below the clip.
-    quantile: Fraction = Fraction(99, 100)
-    above: int = 10  # how many records may exceed it (sparse vector)
-    # How many first periods are looked at; their releases wait until they are over.
-    periods: int = 7
-    # The part of the question's budget that is spent on the choice.
-    share: Fraction = Fraction(1, 10)
+    smallest: Exact = Exact(help="The smallest candidate; each other is twice the one before.")
+    largest: Exact = Exact(
+        help="The candidates end at or above it; it may be generous: that costs little."
+    )
+    lower: Exact = Signed(help="The lower clip, public and fixed.", default="0")
+    method: Choice[str] = Choice(
+        METHODS,
+        help="The exponential mechanism for a quantile, or sparse vector.",
+        default="quantile",
+    )
+    quantile: Exact = Exact(
+        below=1, help="The part of the records that should lie at or below.", default="99/100"
+    )
+    above: Whole = Whole(
+        least=0, help="For sparse vector: about how many records may exceed it.", default=10
+    )
+    periods: Whole = Whole(
+        help="How many first periods are looked at; their releases wait until they are over.",
+        default=7,
+    )
+    share: Exact = Exact(
+        below=1, help="The part of the question's budget that is spent on it.", default="1/10"
+    )
 
-    def __post_init__(self) -> None:
-        owner = "PrivateClip"
-        for name in ("smallest", "largest", "quantile", "share"):
-            object.__setattr__(self, name, exact(getattr(self, name), owner=owner, parameter=name))
-        object.__setattr__(self, "lower", signed(self.lower, owner=owner, parameter="lower"))
-        if self.method not in METHODS:
-            raise invalid(owner, "method", "'quantile' or 'sparse_vector'", self.method)
-        if self.largest <= self.smallest:
-            raise invalid(owner, "largest", "above 'smallest'", str(self.largest))
-        if self.smallest <= self.lower:
-            raise invalid(owner, "smallest", "above 'lower'", str(self.smallest))
-        if self.largest > self.smallest * 2**_MOST_CANDIDATES:
-            raise invalid(owner, "largest", "at most 2^200 times 'smallest'", str(self.largest))
-        for name in ("quantile", "share"):
-            if not 0 < getattr(self, name) < 1:
-                raise invalid(owner, name, "between 0 and 1", str(getattr(self, name)))
-        for name, least in (("above", 0), ("periods", 1)):
-            value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if not whole or not least <= value < 2**63:
-                raise invalid(owner, name, f"a whole number of at least {least}", value)
+    def settle(self) -> None:
+        """Refuse candidates that are none."""
+        for name, must, wrong in (
+            ("largest", "above 'smallest'", self.largest <= self.smallest),
+            ("smallest", "above 'lower'", self.smallest <= self.lower),
+            (
+                "largest",
+                "at most 2^200 times 'smallest'",
+                self.largest > self.smallest * 2**_MOST_CANDIDATES,
+            ),
+        ):
+            if wrong:
+                raise invalid("PrivateClip", name, must, str(getattr(self, name)))
 
     @property
     def candidates(self) -> tuple[Fraction, ...]:
         """The public candidates, in increasing order."""
-        found = [self.smallest]
-        while found[-1] < self.largest:
-            found.append(2 * found[-1])
-        return tuple(found)
+        candidates = [self.smallest]
+        while candidates[-1] < self.largest:
+            candidates.append(2 * candidates[-1])
+        return tuple(candidates)
 
     def epsilon(self, budget: Fraction, noise: str) -> Fraction:
         """Return the epsilon of the choice, from its part of an epsilon or a rho.
@@ -92,18 +99,6 @@ class PrivateClip:
         scale = 1 << 40
         value = budget * factor * scale * scale
         return Fraction(isqrt(value.numerator // value.denominator), scale)
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "lower": str(self.lower),
-            "smallest": str(self.smallest),
-            "largest": str(self.largest),
-            "method": self.method,
-            "quantile": str(self.quantile),
-            "above": self.above,
-            "periods": self.periods,
-            "share": str(self.share),
-        }
 
 
 def quantile_utilities(below: list[int], total: int, a: int, b: int) -> list[int]:
@@ -141,12 +136,70 @@ def choose(
     if clip.method == "quantile":
         a, b = clip.quantile.numerator, clip.quantile.denominator
         eta = epsilon / (2 * contribution * max(a, b - a))
-        return candidates[
-            exponential_mechanism(quantile_utilities(below, total, a, b), eta, source)
-        ]
+        utilities = quantile_utilities(below, total, a, b)
+        return candidates[exponential_mechanism(utilities, eta, source)]
     scale = 2 * contribution / epsilon
     threshold = clip.above + discrete_laplace(scale, source)
     for candidate, count in zip(candidates[:-1], below[:-1], strict=True):
         if total - count + discrete_laplace(scale, source) <= threshold:
             return candidate
     return candidates[-1]
+
+
+Interval = tuple[Fraction, Fraction]
+
+
+class Ends(Parameter[tuple[str, ...], Any]):
+    """Two numbers, as text: the smallest and the largest end."""
+
+    written = "(smallest, largest)"
+    takes: ClassVar = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
+
+    def parse(self, value: object, owner: str) -> tuple[str, ...]:
+        must = "two numbers with a comma, such as 1,1000"
+        return tuple(map(str, _two(value, owner, self.name, must)))
+
+    def read(self, text: str) -> list[str]:
+        return [end.strip() for end in text.split(",")]
+
+    def to_text(self, written: Any) -> str:
+        return ",".join(written)
+
+
+class Clip(Parameter[Interval | PrivateClip, Any]):
+    """A public interval, or how the upper end is chosen privately."""
+
+    written = "(lower, upper) or PrivateClip"
+
+    def parse(self, value: object, owner: str) -> Interval | PrivateClip:
+        if isinstance(value, PrivateClip):
+            return value
+        if isinstance(value, Mapping):
+            return PrivateClip.from_json(value)
+        lower, upper = _two(value, owner, self.name, "a pair (lower, upper) or a PrivateClip")
+        if lower >= upper:
+            raise invalid(owner, self.name, "a pair with lower below upper", value)
+        return lower, upper
+
+    def dump(self, value: Interval | PrivateClip) -> Any:
+        return value.to_json() if isinstance(value, PrivateClip) else super().dump(value)
+
+    def schema(self) -> dict[str, Any]:
+        pair = {**Ends.takes, "items": dict(Exact.takes)}
+        return {"anyOf": [pair, PrivateClip.json_schema()]}
+
+    def from_text(self, text: str, owner: str) -> object:
+        ends = [end.strip() for end in text.split(",")]
+        if len(ends) != 2 or not all(ends):
+            raise InvalidInput("--clip must be two numbers with a comma, such as 0,100.")
+        return ends
+
+    def to_text(self, written: Any) -> str:
+        return ",".join(written)
+
+
+def _two(value: object, owner: str, name: str, must: str) -> Interval:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
+        raise invalid(owner, name, must, value)
+    first, second = (signed(end, owner=owner, parameter=name) for end in value)
+    return first, second

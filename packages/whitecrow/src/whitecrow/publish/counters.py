@@ -8,25 +8,14 @@ at ``t`` is a function of the noisy numbers up to ``t`` and the privacy proof is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.publish.buffered import Buffered
-from whitecrow.publish.coefficients import ONE
-
-__all__ = [
-    "MECHANISMS",
-    "Buffered",
-    "Counter",
-    "EachPeriod",
-    "Independent",
-    "Memory",
-    "Tree",
-]
-
 Memory = tuple[int, ...]
+
+PRECISION = 48
+ONE = 1 << PRECISION
 
 MECHANISMS = ("buffered", "endless", "tree", "independent")
 
@@ -44,31 +33,35 @@ def retired(mechanism: str) -> str:
     )
 
 
-class Counter(Protocol):
+class Counter:
     """What the publisher needs of a counter."""
 
-    @property
-    def bits(self) -> int:
-        """Binary places that increments are refined by before :meth:`step`."""
+    bits: int
+    """Binary places that increments are refined by before :meth:`step`."""
 
     def start(self) -> Memory:
         """Return the memory before the first period."""
+        raise NotImplementedError
 
     def step(self, memory: Memory, increment: int, noise: int) -> tuple[Memory, int]:
         """Take in one period and its noise; return the new memory and what is released."""
+        raise NotImplementedError
 
     def reach(self, bound: int, channels: int = 1) -> tuple[int, int]:
         """Return the l1 norm and the squared l2 norm of one event's effect, or upper bounds."""
+        raise NotImplementedError
 
     def multiple(self, within: int) -> int:
         """Return the scale of a period's noise over the epoch's, in units of ``2^-PRECISION``."""
+        return ONE
 
     def deviations(self, times: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the standard deviation of the release at ``times`` over that of one draw."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Independent:
+class Independent(Counter):
     """Fresh noise on each period's sum; a running sum adds the noisy periods up.
 
     An event touches one period, so no horizon is needed; the error grows as the square root of t.
@@ -80,10 +73,6 @@ class Independent:
     """
 
     bits: int = 0
-
-    def multiple(self, within: int) -> int:
-        """Return 1, over ``2^PRECISION``: the noise of all periods has one scale."""
-        return ONE
 
     def start(self) -> Memory:
         return (0,)
@@ -112,7 +101,7 @@ class EachPeriod(Independent):
 
 
 @dataclass(frozen=True)
-class Tree:
+class Tree(Counter):
     """The binary tree of Dwork et al. (2010) and Chan, Shi and Song (2011).
 
     Period ``t`` draws noise for the one node that ends there (``t`` is a multiple of its length);
@@ -136,10 +125,6 @@ class Tree:
     def levels(self) -> int:
         """The largest number of nodes that hold one event."""
         return self.horizon.bit_length()
-
-    def multiple(self, within: int) -> int:
-        """Return 1, over ``2^PRECISION``: the noise of all periods has one scale."""
-        return ONE
 
     def start(self) -> Memory:
         """Return the memory before the first period: the time, open sums, noisy nodes."""

@@ -1,20 +1,66 @@
-"""What must be known of the data: the values of each period (private)."""
+"""What must be known of the data, and what a publisher remembers of it. All private."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Records
-from whitecrow.data.keys import Plain
+from whitecrow.data.dataset import Plain
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
-from whitecrow.publish.plan import PublicationPlan
+from whitecrow.publish.counters import Memory
+from whitecrow.publish.plan import Point, PublicationPlan
 from whitecrow.publish.question import Publish
-from whitecrow.publish.state import Day
 from whitecrow.question import Progress
+
+NOTHING = np.empty(0)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Day(Facts):
+    """The events of one period."""
+
+    # exact_joins, exact_leaves: The values of records that come and of records that go; NaN stands
+    # for no value.
+    exact_joins: npt.NDArray[np.float64] = field(default_factory=lambda: NOTHING)
+    exact_leaves: npt.NDArray[np.float64] = field(default_factory=lambda: NOTHING)
+    # exact_join_users, exact_leave_users: Who they belong to, where the unit of privacy is a user.
+    exact_join_users: Sequence[str] | None = None
+    exact_leave_users: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Position(Facts):
+    """Where the running sums stand; private."""
+
+    # epoch, within: Which epoch runs and how many of its periods are closed.
+    epoch: int
+    within: int
+    exact_memories: tuple[Memory, ...]  # one counter memory for each channel
+    base: tuple[int, ...]  # the released totals of the epochs that are over, one for each channel
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PublisherState(Facts):
+    """Everything a publisher must remember: exact sums and the noise already drawn.
+
+    It stays with the custodian, and it is written down *before* a release made from it is shown. A
+    crash between two updates then neither repeats noise (the release that was shown is in the
+    state) nor loses it.
+    """
+
+    plan: PublicationPlan  # the public side
+    exact_position: Position  # where the running sums stand
+    done: int = 0  # how many periods are closed; also the version of the stored state
+    # Joins and leaves that wait for the private choice of the clip; None once it is made.
+    exact_waiting: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] | None = None
+    # How many joins and leaves each user has made, where the unit of privacy is a user.
+    exact_used: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    last: tuple[Point, ...] = ()  # what the latest update released
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -48,7 +94,7 @@ def gather(
     ).astype(np.float64)
     inside = (arrived >= 0) & (arrived < periods)
     joins = _sorted(arrived[inside], values[inside], counts[inside], periods)
-    leaves = [np.empty(0)] * periods
+    leaves = [NOTHING] * periods
     if question.leaves is not None:
         # Whoever leaves before arriving has left on arrival.
         gone = np.maximum(arrived, calendar.index(columns[question.leaves]))
@@ -58,7 +104,7 @@ def gather(
         progress(1, 1, "sorting records into periods")
     plan = question.plan(dataset.card)
     if plan.clip is not None and plan.clip.periods > periods:
-        plan = replace(plan, clip=replace(plan.clip, periods=periods))
+        plan = replace(plan, clip=plan.clip.replace(periods=periods))
     return PublishFacts(plan, tuple(map(Day, joins, leaves)))
 
 

@@ -7,7 +7,7 @@ through every outcome by handing in every noise.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from math import isfinite
 from operator import sub
@@ -19,10 +19,9 @@ import numpy.typing as npt
 from whitecrow.errors import InvalidInput
 from whitecrow.noise import Source
 from whitecrow.publish.clip import choose
-from whitecrow.publish.facts import PublishFacts
+from whitecrow.publish.facts import Day, Position, PublisherState, PublishFacts
 from whitecrow.publish.plan import Point, PublicationPlan
 from whitecrow.publish.question import Publish
-from whitecrow.publish.state import Day, Position, PublisherState
 
 
 def release(question: Publish, facts: PublishFacts, source: Source | None = None) -> dict[str, Any]:
@@ -35,8 +34,8 @@ def release(question: Publish, facts: PublishFacts, source: Source | None = None
     state = fresh(facts.plan)
     series: list[Point] = []
     for day in facts.exact_days:
-        state, points = advance(state, day, source)
-        series.extend(points)
+        state = advance(state, day, source)
+        series.extend(state.last)
     plan = state.plan
     return {
         "statistic": question.statistic,
@@ -51,10 +50,8 @@ def fresh(plan: PublicationPlan) -> PublisherState:
     return PublisherState(plan, begin(plan), exact_waiting=None if plan.clip is None else ())
 
 
-def advance(
-    state: PublisherState, day: Day, source: Source | None = None
-) -> tuple[PublisherState, tuple[Point, ...]]:
-    """Close one period: the new state, and what may be shown once that state is written down.
+def advance(state: PublisherState, day: Day, source: Source | None = None) -> PublisherState:
+    """Close one period: the new state, whose last may be shown once the state is written down.
 
     A function of its arguments and the randomness it draws; nothing is stored or shown here. Every
     period draws its noise, an empty one too.
@@ -67,8 +64,7 @@ def advance(
         )
     joins, leaves, used = _bounded(state, day)
     if state.exact_waiting is None:
-        after = _close(state, joins, leaves, used, source)
-        return after, after.last
+        return _close(state, joins, leaves, used, source)
     assert plan.clip is not None
     # Values beyond every candidate are one and the same to the choice, and stay finite.
     ends = float(plan.lower), 2 * float(plan.clip.candidates[-1])
@@ -76,17 +72,11 @@ def advance(
         tuple(np.clip(values[~np.isnan(values)], *ends).tolist()) for values in (joins, leaves)
     )
     waiting = (*state.exact_waiting, (events[0], events[1]))
-    over = len(waiting) >= plan.clip.periods or state.done + 1 == plan.horizon
-    if not over:
-        return replace(
-            state, done=state.done + 1, exact_waiting=waiting, exact_used=used, last=()
-        ), ()
-    return _settle(replace(state, exact_waiting=waiting, exact_used=used), source)
+    after = replace(state, done=state.done + 1, exact_waiting=waiting, exact_used=used, last=())
+    return after if plan.waits(after.done) else _choose_and_close(after, source)
 
 
-def _settle(
-    state: PublisherState, source: Source | None
-) -> tuple[PublisherState, tuple[Point, ...]]:
+def _choose_and_close(state: PublisherState, source: Source | None) -> PublisherState:
     """Choose the clip from the periods that waited, then close them one by one."""
     plan, waiting = state.plan, state.exact_waiting
     assert plan.clip is not None
@@ -98,7 +88,7 @@ def _settle(
     for joins, leaves in waiting:
         current = _close(current, np.array(joins), np.array(leaves), state.exact_used, source)
         points.extend(current.last)
-    return replace(current, last=tuple(points)), tuple(points)
+    return replace(current, last=tuple(points))
 
 
 def _bounded(
@@ -174,21 +164,6 @@ def turn(
         start = plan.stage(position.epoch + 1).counter.start()
         after = Position(position.epoch + 1, 0, (start,) * len(shown), shown)
     return after, shown
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What of a publication's state is public."""
-
-    plan: PublicationPlan  # the public side; a private clip stands in it once it is chosen
-    done: int  # how many periods are closed
-    last: tuple[Point, ...]  # what the latest update released
-    choosing: bool  # whether the private choice of the clip is still to be made
-
-
-def shown(state: PublisherState) -> Shown:
-    """Return what of a state is public: settings, how far it is, and what it released already."""
-    return Shown(state.plan, state.done, state.last, state.exact_waiting is not None)
 
 
 _LONGEST = 14_000

@@ -6,17 +6,32 @@ import datetime
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Column
+from whitecrow.declaration import Parameter
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import exact
 from whitecrow.privacy.numbers import signed
 
 CALENDAR_PERIODS = ("day", "week", "month")
 _EPOCH = datetime.date(1970, 1, 1)
+
+
+class Moment(Parameter[str, Any]):
+    """A date or a number; the calendar of the question makes it canonical."""
+
+    written = "str or number"
+
+    def parse(self, value: object, owner: str) -> Any:
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        words = [*CALENDAR_PERIODS, "7"] if self.name == "period" else ["2024-01-01", "0"]
+        return {"type": ["string", "number"], "examples": words}
 
 
 @dataclass(frozen=True)
@@ -71,16 +86,13 @@ class Calendar:
             start, length = (float(value) for value in self._numbers)
             steps = np.floor((np.asarray(moments, dtype=np.float64) - start) / length)
             limit = float(2**62)
-            found: npt.NDArray[np.int64]
-            found = np.clip(np.nan_to_num(steps, nan=-1.0), -limit, limit).astype(np.int64)
-            return found
+            whole = np.clip(np.nan_to_num(steps, nan=-1.0), -limit, limit)
+            return np.asarray(whole, dtype=np.int64)
         days = np.asarray(moments, dtype=np.int64)
         if self.period == "month":
             months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-            found = months - _month(self._first)
-            return found
-        found = (days - (self._first - _EPOCH).days) // self._days
-        return found
+            return np.asarray(months - _month(self._first))
+        return np.asarray((days - (self._first - _EPOCH).days) // self._days)
 
     @property
     def _days(self) -> int:

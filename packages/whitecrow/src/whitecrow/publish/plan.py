@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from whitecrow.errors import InvalidInput
 from whitecrow.noise import Source, discrete_gaussian, discrete_laplace
+from whitecrow.publish.buffered import ENDLESS, Buffered, any_time, fitted
 from whitecrow.publish.clip import PrivateClip
-from whitecrow.publish.coefficients import ENDLESS, ONE, any_time, fitted
-from whitecrow.publish.counters import Buffered, Counter, EachPeriod, Independent, Tree, retired
+from whitecrow.publish.counters import ONE, Counter, EachPeriod, Independent, Tree, retired
 from whitecrow.publish.periods import Calendar
 
 FIRST_EPOCH = 16
@@ -45,10 +45,10 @@ class Point:
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object; what does not apply is left out."""
-        found = {"period": self.period, "value": self.value, "error": self.error}
+        point = dict(vars(self))
         if self.count is None:
-            return found
-        return {**found, "count": self.count, "total": self.total}
+            del point["count"], point["total"]
+        return point
 
 
 def counter_for(mechanism: str, view: str, length: int, bound: int) -> Counter:
@@ -99,10 +99,10 @@ def _finite(above: int, below: int) -> float:
     not decide whether there is an answer.
     """
     try:
-        found = above / below  # of whole numbers: rounded once, however long they are
+        quotient = above / below  # of whole numbers: rounded once, however long they are
     except OverflowError:
-        found = math.inf if above > 0 else -math.inf
-    return max(-_LAST_DOUBLE, min(_LAST_DOUBLE, found))
+        quotient = math.inf if above > 0 else -math.inf
+    return max(-_LAST_DOUBLE, min(_LAST_DOUBLE, quotient))
 
 
 _LAST_DOUBLE = math.nextafter(math.inf, 0.0) / 4
@@ -173,6 +173,10 @@ class PublicationPlan:
     # How the upper clip is chosen; ``upper`` is then the largest candidate until it is.
     clip: PrivateClip | None = None
     clip_epsilon: Fraction = Fraction(0)  # the epsilon of that choice
+
+    def waits(self, done: int) -> bool:
+        """Whether the clip is still to be chosen once so many periods are closed."""
+        return self.clip is not None and done < min(self.clip.periods, self.horizon or done + 1)
 
     @property
     def growth(self) -> tuple[int, int]:
@@ -262,13 +266,11 @@ class PublicationPlan:
     def stage(self, epoch: int) -> Stage:
         """Return the counter and the noise of an epoch."""
         if epoch not in self._stages:
-            length = self.horizon or self._epoch_length(epoch)
+            unknown = ENDLESS if self.mechanism == "endless" else FIRST_EPOCH * GROWTH**epoch
+            length = self.horizon or unknown
             counter = counter_for(self.mechanism, self.view, length, self.bound)
             self.set_stage(epoch, counter, length)
         return self._stages[epoch]
-
-    def _epoch_length(self, epoch: int) -> int:
-        return ENDLESS if self.mechanism == "endless" else FIRST_EPOCH * GROWTH**epoch
 
     def set_stage(
         self, epoch: int, counter: Counter, length: int, scale: Fraction | None = None
@@ -369,24 +371,24 @@ class PublicationPlan:
 
     @cached_property
     def _json(self) -> dict[str, Any]:
-        found = {
+        stored = {
             name: str(value) if isinstance(value, Fraction) else value
             for name, value in vars(self).items()
             if name in _STORED
         }
-        found["calendar"] = [self.calendar.start, self.calendar.period]
-        found["clip"] = None if self.clip is None else self.clip.to_json()
-        return found
+        stored["calendar"] = [self.calendar.start, self.calendar.period]
+        stored["clip"] = None if self.clip is None else self.clip.to_json()
+        return stored
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PublicationPlan:
-        found = dict(data)
+        plan = dict(data)
         for name in ("lower", "upper", "resolution", "budget", "clip_epsilon"):
-            if found[name] is not None:
-                found[name] = Fraction(found[name])
-        found["calendar"] = Calendar(*found["calendar"])
-        found["clip"] = None if found["clip"] is None else PrivateClip(**found["clip"])
-        return cls(**found)
+            if plan[name] is not None:
+                plan[name] = Fraction(plan[name])
+        plan["calendar"] = Calendar(*plan["calendar"])
+        plan["clip"] = None if plan["clip"] is None else PrivateClip(**plan["clip"])
+        return cls(**plan)
 
 
 _STORED = frozenset(entry.name for entry in fields(PublicationPlan))

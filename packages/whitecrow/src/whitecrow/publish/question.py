@@ -23,22 +23,34 @@ from whitecrow.declaration import (
     Whole,
 )
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.figures import new_figure
 from whitecrow.limits import Limits, sorting, worst_case
 from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, ZeroConcentrated, exact
 from whitecrow.privacy.numbers import signed
-from whitecrow.publish._picture import draw as draw_series
-from whitecrow.publish.clip import METHODS, PrivateClip
-from whitecrow.publish.counters import MECHANISMS, retired
-from whitecrow.publish.parameters import Clip, Ends, Mechanism, Moment
-from whitecrow.publish.periods import Calendar
+from whitecrow.publish.clip import METHODS, Clip, Ends, PrivateClip
+from whitecrow.publish.counters import MECHANISMS, RETIRED, retired
+from whitecrow.publish.periods import Calendar, Moment
 from whitecrow.publish.plan import FIRST_EPOCH, PublicationPlan, best_mechanism
-from whitecrow.publish.text import publish_words, series_words
 from whitecrow.question import Description, Question, Said, Shortcuts
 
 STATISTICS = ("mean", "sum", "count")
 _LONGEST = 10**9
 _FARTHEST = 10**300
 _FINEST = 2**31  # steps between the clips: codes and their sums stay far below 64 bits
+
+_NAMES = {
+    "buffered": "a factorisation in a few buffers",
+    "endless": "a factorisation that needs no horizon",
+    "tree": "a binary tree",
+    "independent": "independent noise on each period",
+}
+
+
+class Mechanism(Choice[str]):
+    """A counter; those of earlier releases are read, and offered to nobody."""
+
+    def parse(self, value: object, owner: str) -> str:
+        return str(value) if value in RETIRED else super().parse(value, owner)
 
 
 class Publish(Question):
@@ -195,24 +207,19 @@ class Publish(Question):
 
         def expand(self, given: dict[str, Any]) -> dict[str, Any]:
             """Turn an epsilon into a rho, and the ends into a private clip."""
-            found = dict(given)
-            if self.noise == "gaussian" and "epsilon" in found:
-                price = exact(found.pop("epsilon"), owner="Publish")
-                found["rho"] = str(price**2 / 2)
+            asked = dict(given)
+            if self.noise == "gaussian" and "epsilon" in asked:
+                price = exact(asked.pop("epsilon"), owner="Publish")
+                asked["rho"] = str(price**2 / 2)
             if self.private_clip is None:
-                return found
-            if "clip" in found or len(self.private_clip) != 2:
+                return asked
+            if "clip" in asked:
                 raise InvalidInput(
                     "A private clip is two numbers with a comma, such as 1,1000, instead of a clip."
                 )
             smallest, largest = self.private_clip
-            found["clip"] = {
-                "smallest": smallest,
-                "largest": largest,
-                "method": self.clip_method,
-                "periods": self.clip_periods,
-            }
-            return found
+            chosen = {"method": self.clip_method, "periods": self.clip_periods}
+            return asked | {"clip": {"smallest": smallest, "largest": largest, **chosen}}
 
         @classmethod
         def contract(cls, written: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -222,11 +229,11 @@ class Publish(Question):
                 return rest, {}
             del rest["clip"]
             ends = [str(clip["smallest"]), str(clip["largest"])]
-            said = {"clip_method": clip.get("method"), "clip_periods": clip.get("periods")}
-            return rest, {"private_clip": ends, **said}
+            how = {"clip_method": clip.get("method"), "clip_periods": clip.get("periods")}
+            return rest, {"private_clip": ends, **how}
 
     def draw(self, answer: Any, path: str) -> None:
-        draw_series(answer, path)
+        _draw(answer, path)
 
     def settle(self) -> None:
         """Check what belongs together, and fill in what follows."""
@@ -272,9 +279,9 @@ class Publish(Question):
     @property
     def budget(self) -> Fraction:
         """The epsilon or the rho."""
-        found = self.epsilon if self.rho is None else self.rho
-        assert found is not None
-        return found
+        budget = self.epsilon if self.rho is None else self.rho
+        assert budget is not None
+        return budget
 
     @cached_property
     def calendar(self) -> Calendar:
@@ -382,23 +389,92 @@ class Publish(Question):
         [1.73, 2.38]
         """
         plan = self.plan(card)
-        found = plan.deviations(times)
+        deviations = plan.deviations(times)
         if self.statistic != "mean":
-            return found
+            return deviations
         if per_period <= 0:
             raise invalid("expected_error", "per_period", "above 0 for a mean", per_period)
-        periods = np.asarray(times) if self.view == "to_date" else np.ones(len(found))
-        return np.asarray(plan.mean_deviation(1.0, per_period) * found / periods)
+        periods = np.asarray(times) if self.view == "to_date" else np.ones(len(deviations))
+        return np.asarray(plan.mean_deviation(1.0, per_period) * deviations / periods)
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released and how far off it will be."""
-        guess = self.guesses.from_json(public).per_period
-        words, figures = publish_words(self, card, guess)
+        figures: dict[str, Any] = {"mechanism": self.mechanism, "noise": self.noise}
+        if self.retired:
+            return Description(self.retired, self.price(card), figures)
+        per_period = self.guesses.from_json(public).per_period
+        plan, last = self.plan(card), self.through
+        times = sorted({1, max(1, last // 2), last})
+        spread: list[float] = plan.deviations(times).tolist()
+        figures |= {"periods": times, "deviation": spread}
+        over = " divided by the number of records" if self.statistic == "mean" else ""
+        if self.statistic == "mean" and per_period:
+            over = ""
+            spread = self.expected_error(card, times, per_period=per_period).tolist()
+            figures["mean_deviation"] = spread
+        clip = ""
+        if plan.clip is not None:
+            clip = (
+                f" The upper clip is chosen privately from the first {plan.clip.periods} periods, "
+                f"for {plan.clip.share!s} of the price."
+            )
+        of = repr(self.column) if self.column else "records"
+        span = "of all records so far" if self.view == "to_date" else "of each period's records"
+        unit = "person" if card.unit == "user" else "record"
+        words = (
+            f"Publishes the {self.statistic} of {of}, {span}, every {self.period} from "
+            f"{self.start}, through {_NAMES[self.mechanism]} with discrete {self.noise} "
+            "noise. Values are moved into "
+            f"[{float(plan.lower):g}, {float(plan.upper):g}].{clip} Expected standard deviation: "
+            f"{spread[0]:.4g} at first and {spread[-1]:.4g} after {last} periods{over}. One price "
+            f"for the whole series; it protects each {unit}."
+        )
         return Description(words, self.price(card), figures)
 
     def says(self, answer: Any) -> Said:
         """Say the latest value, and list all of them."""
-        return series_words(self, answer)
+        series = answer.get("series", [])
+        what = self.statistic + (f" of {self.column}" if self.column else "")
+        rows = [
+            [
+                str(point["period"]),
+                "(noise only)" if point["value"] is None else f"{point['value']:.5g}",
+                "" if point.get("error") is None else f"± {point['error']:.3g}",
+            ]
+            for point in series
+        ]
+        shown = [point for point in series if point["value"] is not None]
+        latest = f"{shown[-1]['value']:.5g}" if shown else "none"
+        return Said(
+            f"{what.capitalize()}: {latest} at the end",
+            f"{len(series)} periods, with the standard deviation of each.",
+            [["Period", "Value", "Standard deviation"], *rows],
+            shown,
+        )
+
+
+def _draw(answer: Mapping[str, Any], path: str) -> None:
+    """Draw a released series with its error band: public numbers only."""
+    series = answer["series"]
+    times = np.arange(len(series))
+    values = np.array([np.nan if p["value"] is None else p["value"] for p in series])
+    errors = np.array([np.nan if p["error"] is None else p["error"] for p in series])
+    figure = new_figure(8, 3.4)
+    axes = figure.subplots()
+    band = {"color": "#7aa6c2", "alpha": 0.35, "linewidth": 0, "label": "two standard deviations"}
+    axes.fill_between(times, values - 2 * errors, values + 2 * errors, **band)
+    axes.plot(times, values, color="#1f4e79", linewidth=1.2, label="released")
+    # The first, wide bands would squeeze the rest of the picture.
+    steady = values[len(values) // 10 :]
+    spread = errors[len(errors) // 10 :]
+    low, high = np.nanmin(steady - 4 * spread), np.nanmax(steady + 4 * spread)
+    if np.isfinite([low, high]).all() and low < high:
+        axes.set_ylim(low, high)
+    places = np.unique(np.linspace(0, len(series) - 1, 6).astype(int))
+    axes.set_xticks(places, [series[i]["period"] for i in places])
+    axes.set(title=f"{answer['statistic']} ({answer['view']})", ylabel="released")
+    axes.legend(loc="best")
+    figure.savefig(path, dpi=110)
 
 
 def _on_card(value: object) -> Fraction:

@@ -9,7 +9,7 @@ order of records matters to them, and nothing of them is ever stored.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -63,8 +63,7 @@ class ActiveRecords:
         self._forms = [(weight, _form(relation)) for weight, relation in balls]
         self.form = self._forms[-1][1]
         with _MAKING:
-            self._cache = _CACHES.setdefault(records, CounterCache())
-        self.lock = self._cache.lock
+            self.lock, self._series = _CACHES.setdefault(records, (threading.RLock(), {}))
 
     def fresh(self, limit: int) -> Counters:
         matrix: Any = getattr(self._records, "matrix", None)
@@ -74,8 +73,15 @@ class ActiveRecords:
         return Counters(self.form.placed(values), self._forms, limit)
 
     def counters(self, series: str, limit: int) -> Counters:
-        """Return the counters of a series; without any flag if they are not at hand."""
-        return self._cache.get(series, lambda: self.fresh(limit))
+        """Return the counters of a series; without any flag if they are not at hand.
+
+        Those of the series that were unused for longest make room.
+        """
+        counters = self._series.pop(series, None) or self.fresh(limit)
+        self._series[series] = counters
+        while len(self._series) > _SERIES:
+            del self._series[next(iter(self._series))]
+        return counters
 
     def count(self, asked: Places, enough: int | None) -> Counts:
         """Weigh all records near each place, active or not; right where it is below ``enough``."""
@@ -151,14 +157,11 @@ class Counters:
         self.replayed = 0
 
     def _near(self, place: Places) -> npt.NDArray[np.intp]:
-        """Return the records in the ball around a place."""
-        known = self._drawn.pop(place.tobytes(), None)
-        if known is not None:
-            return known
-        rows = self._cells.around(place)
-        inside = measures(self._form, self._columns[:, rows], place) <= self._form.threshold
-        found: npt.NDArray[np.intp] = rows[inside]
-        return found
+        near = self._drawn.pop(place.tobytes(), None)
+        if near is None:
+            rows = self._cells.around(place)
+            near = rows[measures(self._form, self._columns[:, rows], place) <= self._form.threshold]
+        return near
 
     def flag(self, place: Places) -> Flag:
         near = self._near(place)
@@ -173,7 +176,7 @@ class Counters:
         """Undo the latest flags, all that are given; most come back when they are written down."""
         if len(self._drawn) > _REMEMBERED:
             self._drawn.clear()
-        self._drawn |= {one.place: one.near for one in flagged}
+        self._drawn |= {flag.place: flag.near for flag in flagged}
         for _, _, rows, gone in reversed(flagged):
             self._flags[rows] -= 1
             if len(gone):
@@ -186,7 +189,6 @@ class Counters:
         self.replayed += len(places)
 
     def left_out(self) -> Places:
-        """Return the records that are left out."""
         rows = np.concatenate([np.empty(0, dtype=np.intp), *self._left_out])
         return np.ascontiguousarray(self._columns[:, rows].T)
 
@@ -224,25 +226,9 @@ class ActiveCounts:
         self._gone[first:] += self._counters.near_left_out(self.places[first:], gone)
 
 
-class CounterCache:
-    """The counters of the series of one dataset; those unused for longest make room."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self._kept: dict[str, Counters] = {}
-
-    def get(self, series: str, make: Callable[[], Counters]) -> Counters:
-        """Return the counters of a series, made if they are not at hand."""
-        counters = self._kept.pop(series, None) or make()
-        self._kept[series] = counters
-        while len(self._kept) > _SERIES:
-            del self._kept[next(iter(self._kept))]
-        return counters
-
-
 def _form(relation: NeighbourRelation) -> Form:
     form = relation.form()
-    return form.same_place() if relation.radius == 0 else form
+    return form.same_place if relation.radius == 0 else form
 
 
 def _reach(form: Form) -> float:
@@ -254,7 +240,9 @@ def _reach(form: Form) -> float:
     return np.inf
 
 
-_CACHES: WeakKeyDictionary[Records, CounterCache] = WeakKeyDictionary()
+_CACHES: WeakKeyDictionary[Records, tuple[threading.RLock, dict[str, Counters]]]
+_CACHES = WeakKeyDictionary()
+"""The counters of the series of each dataset, and what whoever answers them holds."""
 _MAKING = threading.Lock()
 
 
@@ -271,5 +259,4 @@ def kept_places(kept: Mapping[str, Any], name: str, width: int) -> Places:
 
 
 def written_places(places: Places) -> str:
-    """Write places as text, bit by bit."""
     return places.astype("<f8").tobytes().hex()

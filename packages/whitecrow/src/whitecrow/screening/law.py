@@ -63,12 +63,12 @@ def _side(p: int, q: int, order: int, weight: Fraction) -> int:
 
 def _power_upper(numerator: int, denominator: int, exponent: int) -> int:
     """Return at least a power of a quotient, in units of 2^-192."""
-    square, found = -((-numerator << _PLACES) // denominator), 1 << _PLACES
+    square, power = -((-numerator << _PLACES) // denominator), 1 << _PLACES
     while exponent:
         if exponent & 1:
-            found = -(-found * square >> _PLACES)
+            power = -(-power * square >> _PLACES)
         square, exponent = -(-square * square >> _PLACES), exponent >> 1
-    return found
+    return power
 
 
 def _excess(p: float, q: float, rest: tuple[float, float], order: int, weight: float) -> float:
@@ -83,14 +83,14 @@ def _excess(p: float, q: float, rest: tuple[float, float], order: int, weight: f
     return max(one_way(p, q, *rest), one_way(q, p, *rest[::-1]))
 
 
-def _farthest(known: int, order: int, weight: Fraction, *, above: bool) -> int:
-    """Return the chance farthest from a known one that may stand beside it, nearly.
+def _farthest(beside: int, order: int, weight: Fraction, *, above: bool) -> int:
+    """Return the chance farthest from another that may stand ``beside`` it, nearly.
 
     What may is an interval, for both conditions are convex. Floats find its end, and step back by
-    more than they can be wrong; whether it may stand is then decided in whole numbers. ``known`` is
-    the distance of the known chance from 0 if ``above`` (counts rise), else from 1.
+    more than they can be wrong; whether it may stand is then decided in whole numbers. Both are
+    given by their distance from 0 if ``above`` (counts rise), else from 1.
     """
-    here, z = known / ONE, float(weight)
+    here, z = beside / ONE, float(weight)
 
     def exceeds(share: float) -> bool:
         there = here * share
@@ -103,10 +103,10 @@ def _farthest(known: int, order: int, weight: Fraction, *, above: bool) -> int:
         middle = (low + high) / 2
         low, high = (middle, high) if middle < 1e-15 or exceeds(middle) else (low, middle)
     for bits in range(40, 0, -1):
-        found = max(1, math.ceil(known * (high + 2.0**-bits)))
-        pair = (known, found) if above else (ONE - found, ONE - known)
-        if found < known and keeps(*pair, order, weight):
-            return found
+        chance = max(1, math.ceil(beside * (high + 2.0**-bits)))
+        pair = (beside, chance) if above else (ONE - chance, ONE - beside)
+        if chance < beside and keeps(*pair, order, weight):
+            return chance
     raise AssertionError("No chance may stand beside this one.")
 
 
@@ -132,7 +132,7 @@ def table(order: int, weight: Fraction) -> tuple[tuple[int, ...], tuple[int, ...
         above.append(_farthest(above[-1], order, weight, above=True))
     while rest[-1] > _RAREST:
         rest.append(_farthest(rest[-1], order, weight, above=False))
-    return tuple(ONE - one for one in rest), tuple(above)
+    return tuple(ONE - chance for chance in rest), tuple(above)
 
 
 @dataclass(frozen=True)
@@ -188,10 +188,9 @@ class Law:
     def chances(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
         """Return the chance of "anomaly" at each count, in units of 2^-64."""
         entries, below = _entries(self.order, self.weight)
-        found: npt.NDArray[np.uint64] = entries[
-            np.clip((counts - self.beta) // self.step + below, 0, len(entries) - 1)
-        ]
-        return found
+        steps = (counts - self.beta) // self.step + below
+        chances: npt.NDArray[np.uint64] = entries[np.clip(steps, 0, len(entries) - 1)]
+        return chances
 
     @property
     def most(self) -> int:
@@ -201,6 +200,10 @@ class Law:
     def chance(self, count: int) -> float:
         """Return the chance of "anomaly" at a count, for people and pictures."""
         return int(self.chances(np.array(count))) / ONE
+
+    def wrong(self, count: int) -> float:
+        """Return the chance of a wrong answer with so many records near, none of them left out."""
+        return 1 - self.chance(count) if count < self.beta else self.chance(count)
 
     def within(self, error: float) -> tuple[int, int]:
         """Return how far below, and above, the threshold answers are wrong no more often."""
@@ -244,7 +247,7 @@ def _chosen(
     if limit is None:
         limit = _most_flags(beta / own, orders, contribution)
     theta = {order: total / (limit * contribution) for order, total in orders.items()}
-    order = max(orders, key=lambda one: (_rate(one, float(theta[one])), -one))
+    order = max(orders, key=lambda order: (_rate(order, float(theta[order])), -order))
     # Rounded up, so that theta is rounded down: the total is never more than was asked for.
     weight = exp_upper(-theta[order])
     weight = Fraction(math.ceil(weight * 2**_WEIGHT_BITS), 2**_WEIGHT_BITS)

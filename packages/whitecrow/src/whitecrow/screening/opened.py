@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from whitecrow.data import Card
 from whitecrow.data.asked import read_asked
-from whitecrow.declaration.parameter import as_mapping
+from whitecrow.declaration import as_mapping
 from whitecrow.errors import InvalidInput, NotAllowed
 from whitecrow.question import Progress, Release
 from whitecrow.screening.question import MOST_AT_ONCE, Screening
@@ -99,11 +99,11 @@ class OpenScreening:
             asked = records
         else:
             read = read_asked(records, self._open.card, columns=self._names())
-            asked = [one for one in read.records if one is not None]
+            asked = [record for record in read.records if record is not None]
         answers = np.zeros(len(asked), dtype=np.bool_)
         most = MOST_AT_ONCE
         if bytes_at_most := getattr(self._open, "largest_question", None):
-            longest = max((len(json.dumps(one, default=str)) for one in asked), default=0)
+            longest = max((len(json.dumps(record, default=str)) for record in asked), default=0)
             most = max(1, min(most, bytes_at_most // (longest + 8)))
         for start in range(0, len(asked), most):
             some = asked[start : start + most]

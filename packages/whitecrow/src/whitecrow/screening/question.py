@@ -24,14 +24,16 @@ from whitecrow.declaration import (
     Whole,
 )
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.place.question import ModelChoice
+from whitecrow.limits import Limits, sorting, worst_case
+from whitecrow.place.question import ModelChoice, chance
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.question import Question, Said
 from whitecrow.screening.law import MOST_FLAGS, Law
-from whitecrow.screening.text import described, opened, said_of
 
 MOST_AT_ONCE = 1000
 """How many records one question asks about at the most."""
+MOST_REPLAYED = 64
+"""How many flags are taken in at once where the counters are computed anew."""
 _HEAVIEST = 1_000_000
 _MOST_WEIGHT = 10**15
 """What one record, and all in a ball, may weigh: sums of weights fit into 64 bits."""
@@ -133,7 +135,7 @@ class Screening(Question):
             self.put("columns", tuple(sorted(self.columns)))
         self.put("record", None if self.record is None else dict(sorted(self.record.items())))
         if self.batch is not None:
-            self.put("batch", tuple(dict(sorted(one.items())) for one in self.batch))
+            self.put("batch", tuple(dict(sorted(record.items())) for record in self.batch))
 
     def made(self) -> None:
         """Write it down; all questions of one series have the same price, statement and figures."""
@@ -189,29 +191,20 @@ class Screening(Question):
 
     def places(self, card: Card) -> npt.NDArray[np.float64]:
         """Return the coordinates of the records asked about, as the data hold them."""
-        known: tuple[Card, npt.NDArray[np.float64]] | None = vars(self).get("_places")
-        if known is None or known[0] is not card:  # checked, priced and asked with one card
-            known = card, self._encoded(card)
-            vars(self)["_places"] = known
-        return known[1]
-
-    def _encoded(self, card: Card) -> npt.NDArray[np.float64]:
-        names = self.names(card)
-        for one in self.asked:
-            if set(one) != set(names):
-                raise invalid(
-                    "Screening",
-                    "record",
-                    f"one with the columns of the series: {', '.join(names)}",
-                    list(one),
-                    "Name the columns that are compared with columns=...",
-                )
-        found = [
-            card.encode({name: one[name] for name in names}, owner="Screening")
-            for one in self.asked
-        ]
+        cached: tuple[Card, npt.NDArray[np.float64]] | None = vars(self).get("_places")
+        if cached is not None and cached[0] is card:  # checked, priced and asked with one card
+            return cached[1]
+        names, encoded = self.names(card), []
+        for record in self.asked:
+            if set(record) != set(names):
+                must = f"one with the columns of the series: {', '.join(names)}"
+                hint = "Name the columns that are compared with columns=..."
+                raise invalid("Screening", "record", must, list(record), hint)
+            encoded.append(card.encode({name: record[name] for name in names}, owner="Screening"))
         # 0.0 and -0.0 are one number.
-        return np.array(found, dtype=np.float64).reshape(-1, len(names)) + 0.0
+        places = np.array(encoded, dtype=np.float64).reshape(-1, len(names)) + 0.0
+        vars(self)["_places"] = card, places
+        return places
 
     def check(self, card: Card) -> None:
         if not self.names(card):
@@ -228,13 +221,63 @@ class Screening(Question):
         return DifferentialPrivacy(self.epsilon, self.delta)
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-        guess = self.guesses.from_json(guesses).typical_neighbours
-        return described(counting(self.model), self.law(card), guess)
+        """Say what the series will answer, how sharp it is, and what happens as records run out."""
+        typical = self.guesses.from_json(guesses).typical_neighbours
+        model, law = counting(self.model), self.law(card)
+        misses, alarms = law.within(0.01)
+        beta, unit = law.beta, "weight" if law.own > 1 else "records"
+        below = None if misses >= beta else beta - 1 - misses
+        # None, on both sides of the threshold, and far above it.
+        less = (beta - 1 - misses * quarter // 4 for quarter in range(5))
+        more = (beta + alarms * quarter // 4 for quarter in (0, 1, 2, 3, 4, 8))
+        shown = sorted({0, *(count for count in less if count > 0), *more})
+        figures: dict[str, Any] = {
+            "limit": law.limit,
+            "order": law.order,
+            "clear_below": below,
+            "clear_above": beta + alarms,
+            "error_if_alone": law.wrong(0),
+            "error_by_neighbours": {str(count): law.wrong(count) for count in shown},
+        }
+        words = (
+            f"Any number of new records, each answered yes or no: would it "
+            f"{model.says('have', fully=True)}? The price is paid once, for all of them. One with "
+            f"{beta + alarms:,} {unit} or more near it is called an anomaly by mistake at most 1 "
+            "time in 100, "
+        )
+        if below is None:
+            least = model.threshold + misses + 1 - beta
+            called = "beta" if "beta" in model.parameters else "the threshold"
+            words += (
+                f"and one with nothing near it is missed {chance(figures['error_if_alone'])}: for "
+                f"this price {called} should be {least:,} or more. "
+            )
+        else:
+            words += f"and one with {below:,} or fewer is missed at most 1 time in 100. "
+        words += (
+            f"A record of the data counts until {law.limit:,} anomalies were found around it, and "
+            "is then left out: after very many flags in one region, answers there lean towards "
+            "anomaly."
+        )
+        if typical is not None:
+            figures["typical_neighbours"] = typical
+            figures["expected_error"] = law.wrong(typical)
+            words += (
+                f" With {typical} {unit} near it (your public guess), and none left out yet, an "
+                f"answer is wrong with probability {chance(law.wrong(typical))}."
+            )
+        return words, figures
 
     def says(self, answer: Any) -> Said:
         if isinstance(answer, Mapping):
-            return opened(answer)
-        return said_of(counting(self.model), answer)
+            return Said("Open: ask about any number of records, at no further price")
+        if isinstance(answer, Sequence):
+            return Said(f"{sum(answer):,} of {len(answer):,} would be anomalies")
+        model = counting(self.model)
+        if answer:
+            detail = f"Among the data it {model.says('would have')}."
+            return Said("Yes, it would be an anomaly", detail)
+        return Said("No", f"Among the data it {model.says('would have', anomalous=False)}.")
 
 
 def counting(model: AnomalyModel) -> CountingModel:
@@ -264,3 +307,12 @@ def counted_balls(model: AnomalyModel, columns: Sequence[str], card: Card) -> tu
         must = f"what its balls weigh together, {sum(weights):,}, and at most {_HEAVIEST:,}"
         raise invalid(type(model).__name__, "own", must, counting(model).own)
     return balls
+
+
+def cost(question: Screening, card: Card, records: int) -> Limits:
+    """The worst case: every place is a flag, and each looks at all records."""
+    width = len(question.names(card))
+    flags = MOST_REPLAYED + max(1, len(question.asked))
+    balls = len(question.balls(card))
+    steps = balls * (sorting(records, width) + 4.0 * flags * records * width)
+    return worst_case(steps, values=records * width, kept=records)

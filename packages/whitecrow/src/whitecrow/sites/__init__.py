@@ -5,9 +5,16 @@ program on its own records. Where that program adds noise to counts, the sites a
 each, hide what they send behind masks that cancel, and go on with the sum.
 """
 
-from whitecrow.sites.circle import Circle, Meeting, Member, SharedMoney, SharedNoise
-from whitecrow.sites.learning import learn_together
-from whitecrow.sites.masks import Key, mask
+from whitecrow.sites.circle import (
+    Circle,
+    Key,
+    Meeting,
+    Member,
+    SharedMoney,
+    SharedNoise,
+    learn_together,
+    mask,
+)
 
 __all__ = [
     "Circle",

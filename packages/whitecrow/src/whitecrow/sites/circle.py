@@ -1,7 +1,8 @@
-"""The agreement of the sites, noise that they draw in shares, and who adds their numbers up."""
+"""The agreement of the sites, masks that cancel, noise in shares, sums, and learning together."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import threading
@@ -9,21 +10,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from secrets import token_bytes
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.errors import InvalidInput, Unreachable, invalid
+from whitecrow.curator import Curator
+from whitecrow.curator.together import take_part
+from whitecrow.detector import Detector
+from whitecrow.errors import InvalidInput, MissingExtra, Unreachable, invalid
 from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.learning import Learn
+from whitecrow.learning.mechanism import learn
 from whitecrow.noise import Source, bulk
-from whitecrow.noise.shares import laplace_shares
-from whitecrow.sites.masks import Words, mask
+from whitecrow.noise.bulk import laplace_shares
 
 Counts = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 Exchange = Callable[[int, Words], Words]
 """Sends this site's masked numbers of a round; returns the sum of all sites', modulo 2^64."""
 
-_FEWEST_BYTES = 32
+_BYTES = 32
+"""Of a public key, and of a secret at the least."""
 _FRESH_WORDS = 2
 """So many words has the number that a site draws for an attempt: 128 bits."""
 
@@ -73,6 +81,66 @@ class Circle:
         return [self.label, list(self.sites), self.honest, self.overlap]
 
 
+class Key:
+    """A site's key pair (X25519): the public half is handed to the other sites.
+
+    Examples
+    --------
+    >>> north, south = Key(), Key()
+    >>> north.secret_with(south.public) == south.secret_with(north.public)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._private = _curve().X25519PrivateKey.generate()
+
+    @property
+    def public(self) -> bytes:
+        """What the other sites need; it must reach them unchanged."""
+        public: bytes = self._private.public_key().public_bytes_raw()
+        return public
+
+    def secret_with(self, public: bytes) -> bytes:
+        """Return the secret that this site shares with the owner of a public key."""
+        if len(public) != _BYTES:
+            raise invalid("Key", "public", "the 32 bytes of an X25519 key", f"{len(public)} bytes")
+        other = _curve().X25519PublicKey.from_public_bytes(public)
+        # The agreed point is no uniform string; a hash of it is as good as one.
+        return hashlib.sha256(b"whitecrow sites" + self._private.exchange(other)).digest()
+
+
+def _curve() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import x25519
+    except ImportError:
+        raise MissingExtra(
+            "Keys of sites need the package cryptography: pip install 'whitecrow[witness]'. "
+            "Secrets that were agreed upon elsewhere need no package."
+        ) from None
+    return x25519
+
+
+def mask(secrets: Mapping[str, bytes], name: str, label: bytes, size: int) -> Words:
+    """Return what one site adds to its numbers in one round, modulo 2^64.
+
+    ``secrets`` are those shared with each other site. No two rounds have the same label, or their
+    masks would be the same.
+
+    Examples
+    --------
+    >>> secret = bytes(32)
+    >>> a, b = mask({"b": secret}, "a", b"1", 2), mask({"a": secret}, "b", b"1", 2)
+    >>> (a + b).tolist()
+    [0, 0]
+    """
+    total = np.zeros(size, dtype=np.uint64)
+    for other, secret in secrets.items():
+        stream = hashlib.shake_256(secret + label).digest(8 * size)
+        words = np.frombuffer(stream, dtype="<u8")
+        total = total + words if name < other else total - words
+    return total
+
+
 @dataclass
 class Member:
     """One site's side of the circle.
@@ -112,7 +180,7 @@ class Member:
             raise InvalidInput(
                 "A member needs one secret for each of the other sites, and no more."
             )
-        if min(map(len, self.secrets.values())) < _FEWEST_BYTES:
+        if min(map(len, self.secrets.values())) < _BYTES:
             raise InvalidInput("The secret of two sites has 32 bytes or more.")
 
     def sum(self, numbers: Counts) -> Counts:
@@ -246,3 +314,54 @@ class Meeting:
     def _full(self, sent: Mapping[str, Words]) -> bool:
         sizes = {len(numbers) for numbers in sent.values()}
         return len(sent) == len(self.circle.sites) and len(sizes) == 1
+
+
+def learn_together(curator: Curator, question: Learn, member: Member) -> Detector:
+    """Take part in learning a detector; every site calls this with the same question and card.
+
+    The price is charged to this site's account before its first number is sent, and stays charged
+    if another site drops out: what was sent was sent.
+
+    Parameters
+    ----------
+    curator : Curator
+        Of this site's records.
+    question : Learn
+        The same at all sites, under add/remove. Thresholds are read off one more noisy histogram,
+        of all sites' scores, since nobody may see the exact one to choose by.
+    member : Member
+        This site's side of the circle.
+
+    Returns
+    -------
+    Detector
+        The same at all sites.
+    """
+    if question.relation != "add_remove":
+        hint = "How many records all sites have together is not public."
+        raise invalid("learn_together", "relation", "'add_remove'", question.relation, hint)
+    shared = SharedMoney.at(question.money(curator.card), member)
+    question.check(replace(curator.card, contribution=shared.contribution))
+    if question.rates and not shared.affords(question.shares[1], 1):
+        raise invalid("learn_together", "threshold_share", "larger", question.threshold_share)
+    about = [json.loads(question.canonical), curator.card.fingerprint()]
+    bound = replace(member, subject=json.dumps(about))
+    shared = replace(shared, member=bound)
+    answer = take_part(
+        curator,
+        question,
+        label=_digest(["label", member.circle.label]),
+        agreement=_digest([member.circle.agreement, about]),
+        release=lambda facts: learn(question, facts, money=shared).to_json(),
+    )
+    detector, circle = Detector.from_json(answer), member.circle
+    note = (
+        f"Learned by {len(circle.sites)} sites together ({', '.join(circle.sites)}); the noise of "
+        f"any {circle.honest} of them keeps the promise, for persons with records at up to "
+        f"{circle.overlap} of them."
+    )
+    return replace(detector, notes=(*detector.notes, note))
+
+
+def _digest(content: list[object]) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -205,8 +205,8 @@ class Subspaces(Question):
         return subspace_words(self, card)
 
     def says(self, answer: Any) -> Said:
-        found = [one if isinstance(one, dict) else {"columns": one} for one in answer]
-        counted = any("count" in one for one in found)
+        listed = [one if isinstance(one, dict) else {"columns": one} for one in answer]
+        counted = any("count" in one for one in listed)
         head = ["Place", "Columns", *(["Outliers, about"] if counted else [])]
         rows = [
             [
@@ -214,9 +214,9 @@ class Subspaces(Question):
                 ", ".join(one["columns"]),
                 *([f"{one['count']:,}"] if counted else []),
             ]
-            for place, one in enumerate(found, start=1)
+            for place, one in enumerate(listed, start=1)
         ]
-        best = ", ".join(found[0]["columns"]) if found else "none"
+        best = ", ".join(listed[0]["columns"]) if listed else "none"
         return Said(best, "Where outliers live, the likeliest first.", [head, *rows])
 
 

@@ -20,12 +20,13 @@ def release(question: Tune, facts: TuneFacts, source: Source | None = None) -> f
     low, high = 0, len(question.radii)
     for _ in range(question.steps):
         middle = min((low + high) // 2, len(question.radii) - 1)
-        found = facts.count(middle)
+        counted = facts.count(middle)
         # In units of the share's denominator everything is a whole number, and the rounded noise
         # on it is a rounding of the ideal mechanism.
         unit = part.denominator
-        excess = unit * found.exact_outliers - part.numerator * facts.exact_size
-        noise = draw(found.calibration, unit * (found.exact_sensitivity + question.drift()), source)
+        excess = unit * counted.exact_outliers - part.numerator * facts.exact_size
+        moved = unit * (counted.exact_sensitivity + question.drift())
+        noise = draw(counted.calibration, moved, source)
         if excess + noise > 0:
             low = min(middle + 1, high)
         else:

@@ -107,10 +107,10 @@ def errors(
 ) -> NDArray[np.float64]:
     """Return the error probability of the paper's mechanism (equation 5) for each record."""
     pairs, back = np.unique(np.stack([copies, neighbours], axis=1), axis=0, return_inverse=True)
-    found = [
+    chances = [
         flip_probability(discrepancy(int(v), int(b), beta=beta, k=k), epsilon) for v, b in pairs
     ]
-    return np.array(found)[back.ravel()]
+    return np.array(chances)[back.ravel()]
 
 
 def neighbours_of(
@@ -187,10 +187,10 @@ def _labelled(name: str, file: str, radius: float, context: Context) -> Set | No
 
 
 def _credit_fraud(context: Context) -> Set | None:
-    found = _fraud_sample(context)
-    if found is None:
+    sample = _fraud_sample(context)
+    if sample is None:
         return None
-    values, fraud, weights = found
+    values, fraud, weights = sample
     # The published columns are principal components already: the leading six are V1 to V6.
     points = np.ascontiguousarray(values[:, :6])
     note = (
@@ -214,9 +214,9 @@ def _fraud_sample(context: Context) -> tuple[Matrix, NDArray[np.bool_], Matrix] 
 
 def fraud_on_standardised_columns(context: Context) -> int:
     """Count the true anomalies of Credit Fraud with components of the standardised columns."""
-    found = _fraud_sample(context)
-    assert found is not None
-    values, fraud, weights = found
+    sample = _fraud_sample(context)
+    assert sample is not None
+    values, fraud, weights = sample
     points = principal(values, 6, standardise=True, weights=weights)
     beta = PRINTED["Credit Fraud"].beta
     return int((neighbours_of(points[fraud], points, weights, 6.7, beta + 1) <= beta).sum())

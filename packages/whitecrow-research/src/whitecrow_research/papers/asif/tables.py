@@ -91,14 +91,14 @@ def table1(context: Context) -> Section:
     """How many true anomalies each data set has."""
     rows: list[Row] = []
     for name, printed in PRINTED.items():
-        found = load(name, context)
+        data_set = load(name, context)
         what = "true (beta, r)-anomalies"
-        if found is None:
+        if data_set is None:
             rows.append(missing(name, what))
             continue
-        rows.append(_anomalies(found, context))
-        alone = int((found.labelled & (found.neighbours - 1 <= printed.beta)).sum())
-        flagged = float(found.weights[found.flagged].sum())
+        rows.append(_anomalies(data_set, context))
+        alone = int((data_set.labelled & (data_set.neighbours - 1 <= printed.beta)).sum())
+        flagged = float(data_set.weights[data_set.flagged].sum())
         rows.append(
             Row(
                 f"{name}: other readings of the count",
@@ -106,7 +106,7 @@ def table1(context: Context) -> Section:
                 f"{alone} labelled if the record itself is not counted; {flagged:,.0f} flagged "
                 f"in all (base rate {flagged / printed.size:.4f})",
                 "beyond the paper",
-                found.note,
+                data_set.note,
             )
         )
     text = (
@@ -174,14 +174,16 @@ def table2(context: Context) -> Section:
                 why,
             )
         )
-        found = load(name, context)
-        if found is None:
+        data_set = load(name, context)
+        if data_set is None:
             rows.append(missing(name, "drawn records"))
             continue
-        drawn = int(0.2 * found.printed.size)
-        low, high = found.points.min(axis=0), found.points.max(axis=0)
+        drawn = int(0.2 * data_set.printed.size)
+        low, high = data_set.points.min(axis=0), data_set.points.max(axis=0)
         records = random.uniform(low, high, (min(drawn, 400) if context.quick else drawn, len(low)))
-        count = neighbours_of(records, found.points, found.weights, found.radius, beta + BEYOND)
+        count = neighbours_of(
+            records, data_set.points, data_set.weights, data_set.radius, beta + BEYOND
+        )
         copies = np.zeros(len(records), dtype=np.int64)
         for notion, k, paper in (("SP", 1, sp), ("DP", beta, dp)):
             wrong = errors(copies, count, beta=beta, k=k, epsilon=EPSILON)
@@ -228,18 +230,20 @@ def table3(context: Context) -> Section:
     coins = {name: families(name, context) for name in TABLE_3}
     for name, printed in TABLE_3.items():
         rows += [_best(name, family, each, printed[family]) for family, each in coins[name].items()]
-        found = load(name, context)
-        if found is None:
+        data_set = load(name, context)
+        if data_set is None:
             rows.append(missing(name, "precision, recall, F1"))
             continue
-        rates = [_share(found, truth) for truth in (found.flagged, found.true)]
+        rates = [_share(data_set, truth) for truth in (data_set.flagged, data_set.true)]
         base.append((name, f"{rates[0]:.5f}", f"{rates[1]:.5f}", f"{printed['B1'][0]:.4f}"))
-        for notion, k in (("SP", 1), ("DP", found.printed.beta)):
-            yes = _says_yes(found, k)
-            by_model, by_label = (_scores(found, yes, t) for t in (found.flagged, found.true))
+        for notion, k in (("SP", 1), ("DP", data_set.printed.beta)):
+            yes = _says_yes(data_set, k)
+            by_model, by_label = (
+                _scores(data_set, yes, t) for t in (data_set.flagged, data_set.true)
+            )
             spans = [
-                _spans(ours, found, yes, truth)
-                for ours, truth in ((by_model, found.flagged), (by_label, found.true))
+                _spans(ours, data_set, yes, truth)
+                for ours, truth in ((by_model, data_set.flagged), (by_label, data_set.true))
             ]
             agreed = any(
                 all(
@@ -315,8 +319,10 @@ def _spans(
     truth: NDArray[np.bool_],
 ) -> tuple[Interval, Interval]:
     """Where precision and recall of one run lie: a share of the yeses, and of the anomalies."""
-    said = float((found.weights * yes).sum())
-    return share_interval(ours[0], said), share_interval(ours[1], float(found.weights[truth].sum()))
+    flagged = float((found.weights * yes).sum())
+    return share_interval(ours[0], flagged), share_interval(
+        ours[1], float(found.weights[truth].sum())
+    )
 
 
 def _share(found: Set, truth: NDArray[np.bool_]) -> float:
@@ -326,9 +332,9 @@ def _share(found: Set, truth: NDArray[np.bool_]) -> float:
 def _scores(
     found: Set, yes: NDArray[np.float64], truth: NDArray[np.bool_]
 ) -> tuple[float, float, float]:
-    said = float((found.weights * yes).sum())
+    flagged = float((found.weights * yes).sum())
     right = float((found.weights * yes)[truth].sum())
-    precision, recall = right / said, right / float(found.weights[truth].sum())
+    precision, recall = right / flagged, right / float(found.weights[truth].sum())
     return precision, recall, 2 * precision * recall / (precision + recall)
 
 

@@ -30,15 +30,15 @@ def _anomaly(database: Database) -> bool:
 
 def _neighbours(database: Database) -> list[Database]:
     """The databases one record away whose record has TAU records around it in the larger one."""
-    found = []
+    databases = []
     for place, step in product(range(len(database)), (1, -1)):
         count = database[place] + step
         if not 0 <= count <= MOST:
             continue
         other = (*database[:place], count, *database[place + 1 :])
         if _near(other if step > 0 else database, place) >= TAU:
-            found.append(other)
-    return found
+            databases.append(other)
+    return databases
 
 
 def distance(start: Database) -> list[Database]:
@@ -145,9 +145,9 @@ def accuracy(context: Context) -> Section:
         for k in range(1, beta + 1):
             for near in range(beta + 1 - k):
                 for copies in range(near + 1):
-                    found = discrepancy(copies, near, beta=beta, k=k)
+                    distance = discrepancy(copies, near, beta=beta, k=k)
                     limit = math.exp(-epsilon * abs(beta + 1 - k - near))
-                    worst = max(worst, flip_probability(found, epsilon) / limit)
+                    worst = max(worst, flip_probability(distance, epsilon) / limit)
                     tried += 1
     row = Row(
         "error / e^(-epsilon |beta + 1 - k - B|)",

@@ -201,7 +201,7 @@ def _mean_sensitivity(samples: list[Sample], radius: float, noise: Calibration) 
     """The smooth sensitivity a calibration sees, over the samples."""
     if noise.decay is None:
         return float(noise.cap)
-    found = [
+    bounds = [
         smooth_bound(
             sample.points,
             degrees(sample.points, radius),
@@ -214,7 +214,7 @@ def _mean_sensitivity(samples: list[Sample], radius: float, noise: Calibration) 
         )
         for sample in samples
     ]
-    return float(np.mean([float(value) for value in found]))
+    return float(np.mean([float(value) for value in bounds]))
 
 
 def _accuracy(samples: list[Sample], radius: float) -> Row:

@@ -57,15 +57,15 @@ def _row(context: Context, table: str, name: str, printed: Settings) -> Row:
     if sample is None:
         return Row(what, shown, "-", "needs data", "pass --data with the files")
     outlying, size = int(sample.outlying.sum()), len(sample.points)
-    found = (outlying, size - outlying, sample.points.shape[1], *printed[3:])
+    row = (outlying, size - outlying, sample.points.shape[1], *printed[3:])
     why = "settings, copied from the paper"
     if name.startswith("Adult"):
         why += (
             "; not the paper's set, whose seven columns are not named: a stand-in with "
             f"{', '.join(sample.columns)}"
         )
-    verdict: Verdict = "not comparable" if found == printed else "differs"
-    return Row(what, shown, ", ".join(f"{value:g}" for value in found), verdict, why)
+    verdict: Verdict = "not comparable" if row == printed else "differs"
+    return Row(what, shown, ", ".join(f"{value:g}" for value in row), verdict, why)
 
 
 def _sample(context: Context, name: str) -> Sample | None:

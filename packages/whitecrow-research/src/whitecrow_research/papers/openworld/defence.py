@@ -20,10 +20,10 @@ from whitecrow.attack import (
     publisher_power,
     score,
 )
-from whitecrow.attack.judge import outlying_segments
+from whitecrow.attack.inference import draw
 from whitecrow.attack.naive import naive_release
-from whitecrow.attack.picture import draw
-from whitecrow.attack.streams import Stream, porto_like, publish_days, question_for
+from whitecrow.attack.scores import outlying_segments
+from whitecrow.attack.streams import Stream, plan_for, porto_like, publish_days
 from whitecrow.noise.seeded import SeededSource
 from whitecrow.publish.mechanism import begin, turn
 from whitecrow.publish.plan import PublicationPlan
@@ -54,14 +54,14 @@ def our_publisher(context: Context) -> Section:
         for series in (naive, ours):
             scores = score(series, width=10, method=method)
             cells.append(evaluate(scores, truth, flag_fraction(scores, 0.6)))
-        found = cells[1]
+        cell = cells[1]
         rows.append(
             Row(
                 f"{name}, n = 55, epsilon 1",
                 "-",
-                f"AUC {cells[0].auc:.2f} on the naive series, {found.auc:.2f} on ours; precision "
-                f"{cells[0].precision:.2f} and {found.precision:.2f} (base rate "
-                f"{found.base_rate:.2f})",
+                f"AUC {cells[0].auc:.2f} on the naive series, {cell.auc:.2f} on ours; precision "
+                f"{cells[0].precision:.2f} and {cell.precision:.2f} (base rate "
+                f"{cell.base_rate:.2f})",
                 "beyond the paper",
                 f"epsilon = 1 allows no test of one record an AUC above {allowed:.2f}",
             )
@@ -144,7 +144,7 @@ def _estimates(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The true values, and estimate and interval of each."""
     true = np.exp(rng.uniform(math.log(72), math.log(500), runs))
-    found = []
+    estimates = []
     for place, value in enumerate(true):
         days: list[np.ndarray] = list(porto_like(rng, days=60, outliers=0).days)
         days = [day[:54] for day in days]
@@ -166,8 +166,8 @@ def _estimates(
             if stays
             else estimate_value(series, size=len(days[30]), first=31, last=31)
         )
-        found.append((estimate.value, estimate.low, estimate.high))
-    return true, np.array(found)
+        estimates.append((estimate.value, estimate.low, estimate.high))
+    return true, np.array(estimates)
 
 
 def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
@@ -183,15 +183,15 @@ def _off(series: np.ndarray, streams: list[Stream]) -> float:
 def _pictures(context: Context, naive: np.ndarray, ours: np.ndarray, stream: Stream) -> list[Path]:
     if pyplot() is None:
         return []
-    found = []
+    paths = []
     for name, series, title in (
         ("naive", naive, "released naively"),
         ("ours", ours, "released by our publisher"),
     ):
         inference = attack(series, width=10, outliers=stream.outlying)
         path = context.out / f"openworld-scores-{name}.png"
-        found.append(draw(inference, path, title=title))
-    return found
+        paths.append(draw(inference, path, title=title))
+    return paths
 
 
 def strongest_adversary(context: Context) -> Section:
@@ -200,7 +200,7 @@ def strongest_adversary(context: Context) -> Section:
     runs = 400 if context.quick else 3000
     others = porto_like(rng, days=1, outliers=0).days[0]
     allowed = power_under_dp(EPSILON).auc
-    plan = question_for(1, CLIP, view="each_period", epsilon=1).plan
+    plan = plan_for(1, CLIP, view="each_period", epsilon=1)
     rows = []
     for outlier in (10.0, 20.0, 72.0):
         theory = naive_power(others, outlier, EPSILON)

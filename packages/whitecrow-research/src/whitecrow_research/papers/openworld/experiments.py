@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.attack import Verdict, evaluate, flag_fraction, score
-from whitecrow.attack.judge import outlying_segments
 from whitecrow.attack.naive import naive_scale
+from whitecrow.attack.scores import outlying_segments
 from whitecrow.attack.streams import Stream, porto_like
 from whitecrow_research.papers.openworld.streams import bootstrap, gaussian, refitted
 from whitecrow_research.papers.report import Context, Interval
@@ -67,9 +67,9 @@ def _table(context: Context) -> tuple[Floats, npt.NDArray[np.str_]] | None:
         return None
     from pyarrow import parquet
 
-    found = parquet.read_table(path, columns=["distance_km", "date"])
-    distances = found["distance_km"].to_numpy().astype(np.float64)
-    return distances, np.asarray(found["date"].to_pylist())
+    trips = parquet.read_table(path, columns=["distance_km", "date"])
+    distances = trips["distance_km"].to_numpy().astype(np.float64)
+    return distances, np.asarray(trips["date"].to_pylist())
 
 
 def draw_samples(context: Context, source: str, reading: str = "day") -> list[Sample]:
@@ -144,13 +144,13 @@ def judge(
         noise = rng.laplace(0.0, 1.0, (redraws, len(scales))) * np.array(scales)
         releases.append(sample.means + noise)
         truths.append(outlying_segments(sample.outlying, width))
-    found = {}
+    judged = {}
     for name, method in METHODS.items():
         scores = score(np.array(releases), width=width, method=method)
         flags = flag_fraction(scores, FLAGGED)
         years = [evaluate(*each) for each in zip(scores, truths, flags, strict=True)]
-        found[name] = _judged(years)
-    return found
+        judged[name] = _judged(years)
+    return judged
 
 
 def _judged(years: Sequence[Verdict]) -> Judged:
@@ -159,6 +159,6 @@ def _judged(years: Sequence[Verdict]) -> Judged:
     for name in ("precision", "recall", "f"):
         low, high = np.quantile(table[name], [0.025, 0.975])
         spans[name] = (float(low), float(high))
-    known = {name: each[np.isfinite(each)] for name, each in table.items()}  # some have no AUC
-    means = {name: float(each.mean()) if len(each) else math.nan for name, each in known.items()}
+    finite = {name: each[np.isfinite(each)] for name, each in table.items()}  # some have no AUC
+    means = {name: float(each.mean()) if len(each) else math.nan for name, each in finite.items()}
     return Judged(Verdict(**means), spans)

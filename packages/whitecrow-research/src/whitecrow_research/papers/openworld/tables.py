@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from whitecrow.attack.judge import outlying_segments
+from whitecrow.attack.scores import outlying_segments
 from whitecrow.attack.streams import Stream
 from whitecrow_research.papers.openworld.experiments import (
     READINGS,
@@ -89,10 +89,10 @@ Columns = Sequence[dict[str, Judged]]
 
 
 def _rows(key: str, labels: Sequence[str], day: Columns, every: Columns) -> list[Row]:
-    found = []
+    rows = []
     for method, printed in PRINTED[key].items():
         for label, pair, one, other in zip(labels, printed, day, every, strict=True):
-            found.append(
+            rows.append(
                 Row(
                     f"{method}, {label}",
                     f"P {pair[0]:.2f}, R {pair[1]:.2f}",
@@ -102,7 +102,7 @@ def _rows(key: str, labels: Sequence[str], day: Columns, every: Columns) -> list
                     one[method].spans["precision"],
                 )
             )
-    return found
+    return rows
 
 
 def by_epsilon(context: Context, reading: str) -> Columns:

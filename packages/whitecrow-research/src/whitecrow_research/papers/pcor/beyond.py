@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.detectors import FewWithin
 from whitecrow.explain import Explain
-from whitecrow.explain.population import Population
-from whitecrow.explain.verdicts import all_sums
+from whitecrow.explain.verdicts import Population, all_sums
 from whitecrow_research.papers.pcor.data import Study, outliers, salary
 from whitecrow_research.papers.report import Context, Row, Section
 
@@ -37,13 +36,13 @@ def unconditional(context: Context) -> Section:
     counted = [_counts(study, record) for record in records]
     bits = first.space(study.data.card).bits
     rows = []
-    for crowd, written in product(CROWDS, EPSILONS):
-        laws = [_law(near, size, crowd, written) for near, size in counted]
+    for crowd, price in product(CROWDS, EPSILONS):
+        laws = [_law(near, size, crowd, price) for near, size in counted]
         chances, shares = zip(*laws, strict=True)
-        needed = math.ceil((math.log(19) + bits * math.log(2)) / Fraction(written))
+        needed = math.ceil((math.log(19) + bits * math.log(2)) / Fraction(price))
         rows.append(
             Row(
-                f"crowd {crowd:,}, epsilon {written}: a true context; share of best population",
+                f"crowd {crowd:,}, epsilon {price}: a true context; share of best population",
                 "-",
                 f"{np.mean(chances):.3f} (worst {min(chances):.3f}); {np.mean(shares):.2f}",
                 "beyond the paper",
@@ -78,11 +77,11 @@ def _counts(study: Study, record: dict[str, object]) -> tuple[Counts, Counts]:
     space = question.space(card)
     grid, own, detector = question.on_grid(card)
     assert isinstance(detector, FewWithin)
-    needs = space.needs({name: study.data.values(name) for name in study.attributes})
+    needs = space.needs([a.codes(study.data.values(a.name)) for a in space.attributes])
     offsets = grid.cells(study.data.values(study.metric)) - own
     population = Population(needs, offsets, space.bits)
-    near = all_sums(population, population.near(detector.reach), 1)
-    return near, all_sums(population, population.size, 1)
+    near = all_sums(population, population.near(detector.reach))
+    return near, all_sums(population, population.size)
 
 
 def _law(near: Counts, size: Counts, crowd: int, epsilon: str) -> tuple[float, float]:

@@ -10,8 +10,7 @@ import numpy as np
 
 from whitecrow.anomaly.detectors import Detector
 from whitecrow.data import Card, Column, Dataset, read
-from whitecrow.explain.contexts import Space
-from whitecrow.explain.grid import Grid
+from whitecrow.explain.contexts import Grid, Space
 from whitecrow_research.papers.report import Context
 
 _TAIL = 25
@@ -29,11 +28,11 @@ class Study:
     def record(self, row: int) -> dict[str, Any]:
         """Return one record as a question takes it."""
         card = self.data.card
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name in self.attributes:
             categories = card.column(name).categories or ()
-            found[name] = categories[int(self.data.values(name)[row])]
-        return {**found, self.metric: float(self.data.values(self.metric)[row])}
+            values[name] = categories[int(self.data.values(name)[row])]
+        return {**values, self.metric: float(self.data.values(self.metric)[row])}
 
 
 def salary(context: Context, *, small: bool = False) -> Study | None:
@@ -93,8 +92,8 @@ def outliers(
     card, data = study.data.card, study.data
     steps = Grid.of(study.metric, card).cells(data.values(study.metric))
     every = np.sort(steps)
-    found: list[dict[str, Any]] = []
-    while len(found) < count:
+    records: list[dict[str, Any]] = []
+    while len(records) < count:
         seen = study.record(int(random.integers(data.size)))
         space = Space.of(study.attributes, seen, card)
         chosen = space.chosen(int(random.integers(1 << space.bits)))
@@ -108,6 +107,6 @@ def outliers(
         for place in random.permutation(tails[tails < len(members)]):
             own = int(values[place])
             if detector.outlier(values, own) and not (hidden and detector.outlier(every, own)):
-                found.append(study.record(int(members[place])))
+                records.append(study.record(int(members[place])))
                 break
-    return found
+    return records

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -64,7 +64,7 @@ def references(
     study: Study, records: Sequence[dict[str, Any]], detector: Detector, utility: str = "population"
 ) -> list[Reference]:
     """Evaluate every context of each record (the direct approach), and time it."""
-    found = []
+    listed = []
     for record in records:
         question = Explain(
             record,
@@ -80,8 +80,8 @@ def references(
         start = time.perf_counter()
         facts = gather(question, study.data)
         best = max(facts.exact_graph.levels()[0]) if utility == "population" else 0
-        found.append(Reference(question, facts, best, time.perf_counter() - start))
-    return found
+        listed.append(Reference(question, facts, best, time.perf_counter() - start))
+    return listed
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def repeated(
     seconds = []
     for number, reference in enumerate(found):
         own = []
-        fresh = reference.facts.exact_graph.unexplored()
+        fresh = replace(reference.facts.exact_graph)  # with nothing evaluated yet
         for run in range(runs):
             key = (seed * 1_000 + number) * 1_000 + run
             draws: Draws = SourceDraws(SeededSource(key)) if shipped else SimulatedDraws(key)

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from whitecrow.anomaly.detectors import Grubbs
 from whitecrow.data import Dataset
 from whitecrow.errors import invalid
-from whitecrow.explain.population import Population
 from whitecrow.explain.question import Explain
-from whitecrow.explain.verdicts import Verdicts
+from whitecrow.explain.verdicts import Population, Verdicts
 from whitecrow.privacy import Facts
 from whitecrow.question import Progress
 
@@ -100,7 +99,7 @@ def match_study(
     question.check(card)
     space = question.space(card)
     grid, own, detector = question.on_grid(card)
-    needs = space.needs({name: dataset.values(name) for name in question.attributes})
+    needs = space.needs([a.codes(dataset.values(a.name)) for a in space.attributes])
     offsets = grid.cells(dataset.values(question.metric)) - own
     if isinstance(detector, Grubbs):
         detector = _SteadyGrubbs(detector.level, detector.sides)

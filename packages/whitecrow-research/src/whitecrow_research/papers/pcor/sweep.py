@@ -29,14 +29,14 @@ def sweep(context: Context) -> Section:
     for k, threshold in product(NEIGHBOURS, THRESHOLDS):
         detector = LocalOutlierFactor(k, threshold)
         records = outliers(study, detector, count, context.seed)
-        found = references(study, records, detector)
+        reference_list = references(study, records, detector)
         eta = Fraction(1, 5) / (2 * 51)  # the paper's price of each of 51 draws
         useful = repeated(
-            found, "bfs", eta=eta, samples=50, runs=3, seed=context.seed, shipped=False
+            reference_list, "bfs", eta=eta, samples=50, runs=3, seed=context.seed, shipped=False
         )
         same = [
             match_study(one.question, study.data, neighbours=databases, seed=number).unchanged
-            for number, one in enumerate(found)
+            for number, one in enumerate(reference_list)
         ]
         low, high = mean_interval(same)
         utilities.append(useful.mean)

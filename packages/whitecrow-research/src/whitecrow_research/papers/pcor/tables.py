@@ -138,7 +138,7 @@ def searches(context: Context) -> Section:
     title = "Tables 2 and 3: searches, population utility, LOF, epsilon 0.2, 50 samples"
     if salary(context) is None:
         return _missing(title)
-    found = _evaluated(context, "population")
+    evaluated = _evaluated(context, "population")
     printed = {
         "uniform": (0.65, (0.64, 0.67), "7 m / 24 h / 97 m"),
         "walk": (0.57, (0.55, 0.60), "15 s / 109 s / 51 s"),
@@ -148,12 +148,12 @@ def searches(context: Context) -> Section:
     rows: list[Row] = []
     runs: Runs = {}
     for kind, (utility, theirs, duration) in printed.items():
-        runs[kind] = (utility, *_both(context, found, kind))
+        runs[kind] = (utility, *_both(context, evaluated, kind))
         rows += _rows(kind, utility, theirs, duration, runs[kind][1:], OTHER_DATA)
     drawn, figures = histograms(context, 1, runs, _close(rows))
     rows.append(drawn)
-    _, direct = _both(context, found, "direct")
-    seconds = [reference.seconds for reference in found]
+    _, direct = _both(context, evaluated, "direct")
+    seconds = [reference.seconds for reference in evaluated]
     rows += [
         Row("direct: utility", "-", direct.shown(), "beyond the paper", "all contexts, one draw"),
         Row(
@@ -164,9 +164,9 @@ def searches(context: Context) -> Section:
             "subset sums and windows of 3k neighbours; one machine",
         ),
     ]
-    others = found[0].facts.exact_graph.population.offsets
+    others = evaluated[0].facts.exact_graph.population.offsets
     text = (
-        f"{len(found)} random outliers of {len(others) + 1:,} "
+        f"{len(evaluated)} random outliers of {len(others) + 1:,} "
         f"salaries, {_size(context).runs} runs each. The paper's LOF parameters are not given; "
         "here k = 20 and threshold 3/2. The printed BFS rows equal the 100-sample rows of Tables "
         "10 and 11. Searches start at a uniform matching context, which is a function of the "
@@ -181,14 +181,14 @@ def overlap(context: Context) -> Section:
     title = "Tables 4 and 5: overlap with the start, LOF, epsilon 0.2, 50 samples"
     if salary(context) is None:
         return _missing(title)
-    found = _evaluated(context, "overlap")
+    evaluated = _evaluated(context, "overlap")
     rows: list[Row] = []
     runs: Runs = {}
     for kind, utility, theirs, duration in (
         ("dfs", 0.88, (0.86, 0.91), "3 m / 47 m / 19 m"),
         ("bfs", 0.97, (0.95, 0.98), "5 m / 48 m / 20 m"),
     ):
-        runs[kind] = (utility, *_both(context, found, kind, overlap=True))
+        runs[kind] = (utility, *_both(context, evaluated, kind, overlap=True))
         rows += _rows(kind, utility, theirs, duration, runs[kind][1:], OTHER_DATA)
     drawn, figures = histograms(context, 2, runs, _close(rows))
     text = "The best overlap is the population of the start itself."
@@ -209,8 +209,8 @@ def detectors(context: Context) -> Section:
     )
     for detector, utility, theirs, duration in chosen:
         records = outliers(study, detector, _size(context).records, context.seed)
-        found = references(study, records, detector)
-        runs[detector.kind] = (utility, *_both(context, found, "bfs"))
+        reference_list = references(study, records, detector)
+        runs[detector.kind] = (utility, *_both(context, reference_list, "bfs"))
         rows += _rows(detector.kind, utility, theirs, duration, runs[detector.kind][1:], OTHER_DATA)
     drawn, figures = histograms(context, 3, runs, _close(rows))
     text = (
@@ -225,7 +225,7 @@ def epsilons(context: Context) -> Section:
     title = "Tables 8 and 9: epsilon, BFS, LOF, 50 samples"
     if salary(context) is None:
         return _missing(title)
-    found = _evaluated(context, "population")
+    evaluated = _evaluated(context, "population")
     rows: list[Row] = []
     runs: Runs = {}
     for epsilon, utility, theirs, duration in (
@@ -235,7 +235,7 @@ def epsilons(context: Context) -> Section:
         ("0.4", 0.92, (0.90, 0.94), "3 m / 30 m / 17 m"),
     ):
         label = f"epsilon {epsilon}"
-        runs[label] = (utility, *_both(context, found, "bfs", epsilon=Fraction(epsilon)))
+        runs[label] = (utility, *_both(context, evaluated, "bfs", epsilon=Fraction(epsilon)))
         rows += _rows(label, utility, theirs, duration, runs[label][1:], OTHER_DATA)
     drawn, figures = histograms(context, 4, runs, _close(rows))
     return Section(title, rows=[*rows, drawn], figures=figures)
@@ -246,7 +246,7 @@ def samples(context: Context) -> Section:
     title = "Tables 10 and 11: samples, BFS, LOF, epsilon 0.2"
     if salary(context) is None:
         return _missing(title)
-    found = _evaluated(context, "population")
+    evaluated = _evaluated(context, "population")
     rows: list[Row] = []
     runs: Runs = {}
     for count, utility, theirs, duration in (
@@ -256,7 +256,7 @@ def samples(context: Context) -> Section:
         (200, 0.84, (0.81, 0.87), "21 m / 163 m / 99 m"),
     ):
         label = f"{count} samples"
-        runs[label] = (utility, *_both(context, found, "bfs", samples=count))
+        runs[label] = (utility, *_both(context, evaluated, "bfs", samples=count))
         rows += _rows(label, utility, theirs, duration, runs[label][1:], OTHER_DATA)
     drawn, figures = histograms(context, 5, runs, _close(rows))
     return Section(title, rows=[*rows, drawn], figures=figures)
@@ -308,7 +308,7 @@ def _coe(
             for record in records
         ]
         for change, paper in zip(DIFFERENCES, printed[detector.kind], strict=True):
-            found = [
+            matches = [
                 match_study(
                     question,
                     study.data,
@@ -318,12 +318,12 @@ def _coe(
                 )
                 for number, question in enumerate(questions)
             ]
-            shared = 100 * sum(one.overlap for one in found) / len(found)
-            same = 100 * sum(one.unchanged for one in found) / len(found)
+            shared = 100 * sum(one.overlap for one in matches) / len(matches)
+            same = 100 * sum(one.unchanged for one in matches) / len(matches)
             what = f"{detector.kind}, {change} fewer"
             spans = (
-                share_interval(same / 100, len(found) * size.neighbours),
-                mean_interval([one.unchanged for one in found]),  # outliers differ
+                share_interval(same / 100, len(matches) * size.neighbours),
+                mean_interval([one.unchanged for one in matches]),  # outliers differ
             )
             low, high = min(each[0] for each in spans), max(each[1] for each in spans)
             span = (100 * max(low, 0.0), 100 * min(high, 1.0))

@@ -14,16 +14,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from whitecrow.anomaly.detectors.adapter import FittedDetector
-from whitecrow.anomaly.detectors.base import Detector, Values
 from whitecrow.anomaly.detectors.exact import (
+    Detector,
     FewWithin,
     Grubbs,
     Histogram,
     LocalOutlierFactor,
-    window,
+    Values,
 )
-from whitecrow.anomaly.detectors.registry import Parameter, Registered, register_detector
+from whitecrow.anomaly.detectors.libraries import (
+    FittedDetector,
+    Parameter,
+    Registered,
+    register_detector,
+)
 from whitecrow.errors import InvalidInput, invalid
 
 __all__ = [
@@ -38,13 +42,12 @@ __all__ = [
     "Values",
     "detector_from_json",
     "register_detector",
-    "window",
 ]
 
 _KINDS: dict[str, type[Detector]] = {
-    found.kind: found for found in (Grubbs, LocalOutlierFactor, Histogram, FewWithin)
+    detector.kind: detector
+    for detector in (Grubbs, LocalOutlierFactor, Histogram, FewWithin, FittedDetector)
 }
-_KINDS[FittedDetector.kind] = FittedDetector
 
 
 def detector_from_json(data: Mapping[str, Any]) -> Detector:

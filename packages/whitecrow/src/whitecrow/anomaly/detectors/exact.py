@@ -1,20 +1,67 @@
-"""Grubbs' test, the local outlier factor, a histogram, the distance model: in exact arithmetic."""
+"""What a detector is, and four of them in exact arithmetic: Grubbs, LOF, histogram, distance."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from math import isqrt
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.anomaly.detectors.base import Values, moments
 from whitecrow.anomaly.weights import DistanceAnomaly
+from whitecrow.declaration import whole
 from whitecrow.errors import invalid
 from whitecrow.privacy import exact
+
+Values = NDArray[np.int64]
+"""A population's metric in whole steps of a public resolution, ascending; the record included."""
+
+
+@runtime_checkable
+class Detector(Protocol):
+    """Says of one record of a population whether its metric is an outlier there.
+
+    The verdict is a function of the *multiset* of values and of the record's own value, computed
+    in exact arithmetic: no order of records, no other route of evaluation and no rounding can
+    change it. Privacy proofs rest on this (docs/mechanisms.md 4.2).
+    """
+
+    kind: ClassVar[str]
+
+    def outlier(self, values: Values, own: int) -> bool:
+        """Return the verdict on a member with value ``own`` among ascending ``values``."""
+
+    def words(self) -> str:
+        """Say when a record is an outlier."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object with the detector's ``kind``."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Detector:
+        """Build the detector that :meth:`to_json` wrote."""
+
+
+@dataclass(frozen=True)
+class _Written:
+    """Detectors whose JSON is their kind and their parameters, rationals as text."""
+
+    kind: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        parameters = {
+            name: str(value) if isinstance(value, Fraction) else value
+            for name, value in vars(self).items()
+        }
+        return {"kind": self.kind, **parameters}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**{parameter.name: data[parameter.name] for parameter in fields(cls)})
+
 
 SIDES = ("both", "high", "low")
 
@@ -24,7 +71,7 @@ coarser than the error of any quantile routine, so that every machine has the sa
 
 
 @dataclass(frozen=True)
-class Grubbs:
+class Grubbs(_Written):
     """An outlier lies too many standard deviations from the mean for its population's size.
 
     The record is flagged iff ``|v - mean| / sd > (n-1)/sqrt(n) * sqrt(T^2 / (n-2+T^2))`` with
@@ -86,19 +133,35 @@ class Grubbs:
         side = {"both": "from", "high": "above", "low": "below"}[self.sides]
         return f"it lies too far {side} the mean by Grubbs' test at level {self.level!s}"
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "level": str(self.level), "sides": self.sides}
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(data["level"], data["sides"])
+def moments(values: Values, own: int) -> tuple[int, int]:
+    """Return the sum of the values relative to the record's own, and that of their squares.
+
+    Exact: in 64 bits where they hold the sum of squares, else in unbounded integers.
+
+    Examples
+    --------
+    >>> moments(np.array([1, 2, 4]), 2)
+    (1, 5)
+    >>> moments(np.array([0, 2**62]), 0) == (2**62, 2**124)
+    True
+    """
+    if not len(values):
+        return 0, 0
+    given = np.asarray(values)
+    farthest = max(abs(int(given.min()) - own), abs(int(given.max()) - own))
+    if farthest * farthest * len(given) < 1 << 62:
+        offsets = np.array(given - own, dtype=np.int64)
+        return int(offsets.sum()), int(offsets @ offsets)
+    whole = [int(value) - own for value in values]
+    return sum(whole), sum(y * y for y in whole)
 
 
 _MOST_NEIGHBOURS = 10_000
 
 
 @dataclass(frozen=True)
-class LocalOutlierFactor:
+class LocalOutlierFactor(_Written):
     """An outlier's neighbours are much denser than itself (LOF above a threshold).
 
     Every member has exactly ``k`` neighbours: the nearest others, *of equally near ones the
@@ -130,13 +193,7 @@ class LocalOutlierFactor:
     kind: ClassVar[str] = "lof"
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.k, bool)
-            or not isinstance(self.k, int)
-            or not 1 <= self.k <= _MOST_NEIGHBOURS
-        ):
-            must = f"a whole number between 1 and {_MOST_NEIGHBOURS}"
-            raise invalid("LocalOutlierFactor", "k", must, self.k)
+        whole(self.k, "LocalOutlierFactor", "k", most=_MOST_NEIGHBOURS)
         threshold = exact(self.threshold, owner="LocalOutlierFactor", parameter="threshold")
         if threshold < 1:
             raise invalid("LocalOutlierFactor", "threshold", "a number of at least 1", threshold)
@@ -144,8 +201,10 @@ class LocalOutlierFactor:
 
     def factor(self, values: Values, own: int) -> Fraction | None:
         """Return the exact factor of a member, or None where it is infinite."""
-        near, place = window(values, own, 3 * self.k)
-        z = [int(value) for value in near]
+        here, side = int(np.searchsorted(values, own)), 3 * self.k
+        start = max(0, here - side)
+        place = here - start
+        z = [int(value) for value in values[start : here + side + 1]]
         k = min(self.k, len(z) - 1)
         if k == 0:
             return Fraction(1)
@@ -171,20 +230,6 @@ class LocalOutlierFactor:
     def words(self) -> str:
         return f"its local outlier factor ({self.k} neighbours) is above {self.threshold!s}"
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "k": self.k, "threshold": str(self.threshold)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(data["k"], data["threshold"])
-
-
-def window(values: Values, own: int, reach: int) -> tuple[Values, int]:
-    """Return up to ``reach`` values on each side of one copy of ``own``, and its place there."""
-    place = int(np.searchsorted(values, own))
-    start = max(0, place - reach)
-    return values[start : place + reach + 1], place - start
-
 
 def _neighbourhoods(z: list[int], k: int) -> tuple[list[int], list[int]]:
     """Return where each member's window of k+1 ranks begins, and its k-distance.
@@ -205,7 +250,7 @@ _MOST_BINS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Histogram:
+class Histogram(_Written):
     """An outlier's bin holds fewer than a given share of the population.
 
     The bins have equal width and span the population from its smallest to its largest value; bin
@@ -252,23 +297,16 @@ class Histogram:
             place = min((own - low) * bins // width, bins - 1)
             start = low - (-place * width // bins)
             stop = low + (width if place == bins - 1 else ((place + 1) * width - 1) // bins)
-        found = np.searchsorted(values, stop, "right") - np.searchsorted(values, start, "left")
-        return int(found) * self.frequency.denominator < self.frequency.numerator * size
+        inside = np.searchsorted(values, stop, "right") - np.searchsorted(values, start, "left")
+        return int(inside) * self.frequency.denominator < self.frequency.numerator * size
 
     def words(self) -> str:
         bins = "the square root of the population" if self.bins == "sqrt" else str(self.bins)
         return f"its bin (of {bins}) holds under {self.frequency!s} of the population"
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "bins": self.bins, "frequency": str(self.frequency)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(data["bins"], data["frequency"])
-
 
 @dataclass(frozen=True)
-class FewWithin:
+class FewWithin(_Written):
     """An outlier has at most ``beta`` records, itself included, within ``reach`` steps.
 
     This is :class:`~whitecrow.DistanceAnomaly` on one numeric column, with the radius in whole
@@ -286,11 +324,8 @@ class FewWithin:
     kind: ClassVar[str] = "distance"
 
     def __post_init__(self) -> None:
-        for parameter, least in (("beta", 1), ("reach", 0)):
-            value = getattr(self, parameter)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                must = f"a whole number of at least {least}"
-                raise invalid("FewWithin", parameter, must, value)
+        whole(self.beta, "FewWithin", "beta")
+        whole(self.reach, "FewWithin", "reach", least=0)
 
     @classmethod
     def of(cls, model: DistanceAnomaly, step: Fraction) -> Self:
@@ -309,10 +344,3 @@ class FewWithin:
 
     def words(self) -> str:
         return f"at most {self.beta} records, itself included, lie within {self.reach} steps of it"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "beta": self.beta, "reach": self.reach}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(data["beta"], data["reach"])

@@ -1,98 +1,288 @@
-"""Detectors of scikit-learn and PyOD that suit one column, with the ranges a question may use.
+"""The detectors of other libraries that a question may name, fitted anew on every population.
 
-Each is a deterministic function of the sorted column: those that draw take a public seed. The
-ranges bound time and memory of one fit by the number of records. Detectors whose cost grows with
-the square of the number of records (the one-class support vector machine) are left out.
+A request, a card, a policy and a ledger are data: the texts in them choose from what is registered
+here and cause no import. Names get here in three ways, all of them code that the process's owner
+runs: whitecrow registers its own (:data:`SHIPPED`), an operator calls :func:`register_detector`, or
+an operator lists entry points of the group ``whitecrow.detectors`` in the environment variable
+``WHITECROW_DETECTORS``.
 """
 
 from __future__ import annotations
 
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.anomaly.detectors.registry import Parameter, Registered
+from whitecrow import plugins
+from whitecrow.anomaly.detectors.exact import Values
+from whitecrow.declaration import whole
+from whitecrow.errors import BrokenPlugin, InvalidInput, MissingExtra, invalid
+from whitecrow.privacy import exact
+
+ENABLED = "WHITECROW_DETECTORS"
+"""The environment variable in which an operator lists the entry points to use, with commas."""
 
 Column = NDArray[np.float64]
 Outliers = NDArray[np.bool_]
+
+Fit = Callable[..., Outliers]
+"""Takes an ascending column of shape (n, 1) and the parameters; says which rows are outliers."""
+
+Given = int | str | Fraction | None
+"""A checked value of a parameter."""
+
+_LONGEST = 10**6
+_LEAST_RECORDS = 3
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that a question may set: its type, its range, its default."""
+
+    name: str  # as the detector's function calls it
+    # {"whole", "number", "choice"}: Whole and other numbers lie between ``least`` and ``most``,
+    # which bound what a request can cost; a choice is one of ``choices``.
+    kind: Literal["whole", "number", "choice"]
+    default: Given  # used where a question does not say; with None a question may say null
+    # least, most: The range, ends included.
+    least: int | Fraction = 0
+    most: int | Fraction = 0
+    choices: tuple[str, ...] = ()
+
+    def checked(self, value: object, owner: str) -> Given:
+        """Return a value of this parameter, or refuse it."""
+        if value is None and self.default is None:
+            return None
+        if self.kind == "choice":
+            if not isinstance(value, str) or value not in self.choices:
+                raise invalid(owner, self.name, f"one of {', '.join(self.choices)}", value)
+            return value
+        if self.kind == "whole":
+            return whole(value, owner, self.name, least=int(self.least), most=int(self.most))
+        number = exact(value, owner=owner, parameter=self.name)
+        if not self.least <= number <= self.most or number.denominator > _LONGEST:
+            must = f"between {Fraction(self.least)!s} and {Fraction(self.most)!s}"
+            hint = f"Its denominator may be at most {_LONGEST}."
+            raise invalid(owner, self.name, must, value, hint)
+        return number
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A detector that questions may name.
+
+    Parameters
+    ----------
+    name : str
+        What a question says.
+    fit : callable
+        ``fit(column, **parameters)``: a deterministic function of an ascending float64 column of
+        shape (n, 1), which says for each row whether it is an outlier. It prints nothing and
+        writes nothing: what it sees is private.
+    parameters : tuple of Parameter
+        All that a question may set.
+    packages : tuple of str
+        The installed distributions whose code decides. Their versions are written into the
+        condition of a promise, because other versions may decide otherwise.
+    version : str
+        The same for code that is no distribution; change it whenever verdicts may change.
+    """
+
+    name: str
+    fit: Fit
+    parameters: tuple[Parameter, ...] = ()
+    packages: tuple[str, ...] = ()
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.isidentifier():
+            raise invalid("register_detector", "name", "a plain name such as my_rule", self.name)
+        if not self.packages and not self.version:
+            must = "a text that changes when verdicts may change (or name packages)"
+            raise invalid("register_detector", "version", must, self.version)
+
+    def checked(self, given: Mapping[str, Any]) -> dict[str, Given]:
+        """Return the value of every parameter, or refuse what is not declared."""
+        owner = f"the detector '{self.name}'"
+        if not isinstance(given, Mapping):
+            raise invalid(owner, "parameters", "an object of names and values", given)
+        declared = {parameter.name: parameter for parameter in self.parameters}
+        for name in given:
+            if name not in declared:
+                must = f"among {', '.join(declared)}" if declared else "left out: it has none"
+                raise invalid(owner, "parameters", must, name)
+        return {
+            name: parameter.checked(given.get(name, parameter.default), owner)
+            for name, parameter in sorted(declared.items())
+        }
+
+    def origin(self) -> str:
+        """Name the code that decides, with its version; refuse where it is not installed."""
+        try:
+            versions = [f"{package} {version(package)}" for package in self.packages]
+        except PackageNotFoundError:
+            raise MissingExtra(
+                f"The detector '{self.name}' needs {' and '.join(self.packages)}: "
+                "pip install 'whitecrow[detectors]'."
+            ) from None
+        return " with ".join([*versions, *([f"version {self.version}"] if self.version else [])])
+
+
+class FittedDetector:
+    """A registered detector, fitted anew on every population.
+
+    It sees the population's values minus the record's own, in steps of the metric's resolution
+    and in ascending order, so that its verdict is a function of the multiset of values.
+    A population of fewer than three records, or one that the detector refuses, has no outliers.
+
+    Parameters
+    ----------
+    name : str
+        ``isolation_forest``, ``local_outlier_factor``, ``elliptic_envelope`` (scikit-learn),
+        ``ecod``, ``knn``, ``mad`` (PyOD), or one that the operator registered
+        (:func:`~whitecrow.anomaly.detectors.register_detector`).
+    **parameters
+        Its declared parameters; those left out have their defaults.
+
+    Examples
+    --------
+    >>> detector = FittedDetector("local_outlier_factor", n_neighbors=3)
+    >>> detector.outlier(np.array([0, 1, 2, 3, 4, 5, 60]), 60)
+    True
+    """
+
+    kind: ClassVar[str] = "fitted"
+
+    def __init__(self, name: str, /, **parameters: Any) -> None:
+        self._detector = registered(name)
+        self._parameters = self._detector.checked(parameters)
+
+    def __repr__(self) -> str:
+        return f"FittedDetector({self._listed(quoted=True)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FittedDetector) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash((self._detector.name, tuple(self._parameters.items())))
+
+    def ready(self) -> None:
+        """Refuse if the detector's package is not installed; loads nothing."""
+        self._detector.origin()
+
+    def outlier(self, values: Values, own: int) -> bool:
+        if len(values) < _LEAST_RECORDS:
+            return False
+        column = (values - own).astype(np.float64).reshape(-1, 1)
+        place = int(np.searchsorted(values, own))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its warnings would depend on private values
+            try:
+                return bool(self._detector.fit(column, **self._parameters)[place])
+            except (MemoryError, ImportError):
+                raise  # says nothing of the values, so it is no verdict on them
+            except Exception:  # noqa: BLE001  whatever it raises depends on private values
+                return False
+
+    def words(self) -> str:
+        """Say when a record is an outlier: the detector, every parameter, whose code decides."""
+        return f"{self._listed()} of {self._detector.origin()}, fitted on the population, says so"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "name": self._detector.name, "parameters": self._plain()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Build the detector that :meth:`to_json` wrote; texts choose, and import nothing."""
+        detector = registered(data["name"])
+        # Checked before they become keyword arguments, where any name would do.
+        return cls(detector.name, **detector.checked(data.get("parameters", {})))
+
+    def _plain(self) -> dict[str, Any]:
+        return {
+            name: str(value) if isinstance(value, Fraction) else value
+            for name, value in self._parameters.items()
+        }
+
+    def _listed(self, *, quoted: bool = False) -> str:
+        name = self._detector.name
+        settings = [f"{key}={value}" for key, value in self._plain().items()]
+        return ", ".join([repr(name), *settings]) if quoted else f"{name}({', '.join(settings)})"
+
+
+# What whitecrow itself offers of scikit-learn and PyOD, with the ranges a question may use. Each is
+# a deterministic function of the sorted column: those that draw take a public seed. The ranges
+# bound time and memory of one fit by the number of records. Detectors whose cost grows with the
+# square of the number of records (the one-class support vector machine) are left out.
+
+
+def _isolation_forest(column: Column, **given: Any) -> Outliers:
+    from sklearn.ensemble import IsolationForest
+
+    given["max_samples"] = min(given["max_samples"], len(column))
+    return _flagged(IsolationForest(**_as_libraries_say(given)).fit_predict(column), -1)
+
+
+def _local_outlier_factor(column: Column, **given: Any) -> Outliers:
+    from sklearn.neighbors import LocalOutlierFactor
+
+    return _flagged(LocalOutlierFactor(**_as_libraries_say(given)).fit_predict(column), -1)
+
+
+def _elliptic_envelope(column: Column, **given: Any) -> Outliers:
+    from sklearn.covariance import EllipticEnvelope
+
+    return _flagged(EllipticEnvelope(**_as_libraries_say(given)).fit_predict(column), -1)
+
+
+def _ecod(column: Column, **given: Any) -> Outliers:
+    from pyod.models.ecod import ECOD
+
+    return _flagged(ECOD(**_as_libraries_say(given)).fit(column).labels_, 1)
+
+
+def _knn(column: Column, **given: Any) -> Outliers:
+    from pyod.models.knn import KNN
+
+    return _flagged(KNN(**_as_libraries_say(given)).fit(column).labels_, 1)
+
+
+def _mad(column: Column, **given: Any) -> Outliers:
+    from pyod.models.mad import MAD
+
+    return _flagged(MAD(**_as_libraries_say(given)).fit(column).labels_, 1)
+
+
+def _as_libraries_say(given: Mapping[str, Given]) -> dict[str, Any]:
+    """Rationals as floats, scikit-learn's word for the seed, and for no share: its own cut."""
+    arguments = {
+        name: float(value) if isinstance(value, Fraction) else value
+        for name, value in given.items()
+    }
+    if "seed" in arguments:
+        arguments["random_state"] = arguments.pop("seed")
+    if "contamination" in arguments and arguments["contamination"] is None:
+        arguments["contamination"] = "auto"
+    return arguments
+
+
+def _flagged(labels: Any, outlier: int) -> Outliers:
+    flags: Outliers = np.asarray(labels) == outlier
+    return flags
+
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(1, 2)
 _SEED = Parameter("seed", "whole", 0, least=0, most=2**32 - 1)
 _OWN_CUT = Parameter("contamination", "number", None, least=_LEAST, most=_MOST)
 _CONTAMINATION = Parameter("contamination", "number", Fraction(1, 10), least=_LEAST, most=_MOST)
-
-
-def _auto(contamination: Fraction | None) -> float | str:
-    """scikit-learn's word for the library's own cut, where no share is given."""
-    return "auto" if contamination is None else float(contamination)
-
-
-def _isolation_forest(
-    column: Column,
-    *,
-    n_estimators: int,
-    max_samples: int,
-    contamination: Fraction | None,
-    seed: int,
-) -> Outliers:
-    from sklearn.ensemble import IsolationForest
-
-    forest = IsolationForest(
-        n_estimators=n_estimators,
-        max_samples=min(max_samples, len(column)),
-        contamination=_auto(contamination),
-        random_state=seed,
-    )
-    return _is_minus_one(forest.fit_predict(column))
-
-
-def _local_outlier_factor(
-    column: Column, *, n_neighbors: int, contamination: Fraction | None
-) -> Outliers:
-    from sklearn.neighbors import LocalOutlierFactor
-
-    factor = LocalOutlierFactor(n_neighbors=n_neighbors, contamination=_auto(contamination))
-    return _is_minus_one(factor.fit_predict(column))
-
-
-def _elliptic_envelope(column: Column, *, contamination: Fraction, seed: int) -> Outliers:
-    from sklearn.covariance import EllipticEnvelope
-
-    envelope = EllipticEnvelope(contamination=float(contamination), random_state=seed)
-    return _is_minus_one(envelope.fit_predict(column))
-
-
-def _ecod(column: Column, *, contamination: Fraction) -> Outliers:
-    from pyod.models.ecod import ECOD
-
-    return _labelled(ECOD(contamination=float(contamination)), column)
-
-
-def _knn(column: Column, *, n_neighbors: int, method: str, contamination: Fraction) -> Outliers:
-    from pyod.models.knn import KNN
-
-    share = float(contamination)
-    return _labelled(KNN(n_neighbors=n_neighbors, method=method, contamination=share), column)
-
-
-def _mad(column: Column, *, threshold: Fraction) -> Outliers:
-    from pyod.models.mad import MAD
-
-    return _labelled(MAD(threshold=float(threshold)), column)
-
-
-def _is_minus_one(labels: Any) -> Outliers:
-    found: Outliers = np.asarray(labels) == -1
-    return found
-
-
-def _labelled(detector: Any, column: Column) -> Outliers:
-    found: Outliers = np.asarray(detector.fit(column).labels_) == 1
-    return found
-
-
 _NEIGHBOURS = Parameter("n_neighbors", "whole", 20, least=1, most=100)
 _SKLEARN = ("scikit-learn",)
 _PYOD = ("pyod", *_SKLEARN)
@@ -129,4 +319,60 @@ SHIPPED = (
         _PYOD,
     ),
 )
-"""What whitecrow itself offers."""
+
+_REGISTERED: dict[str, Registered] = {}
+
+
+def register_detector(
+    name: str,
+    fit: Fit,
+    *,
+    parameters: Sequence[Parameter] = (),
+    packages: Sequence[str] = (),
+    version: str = "",
+) -> None:
+    """Let questions of this process name a detector of your own.
+
+    .. warning:: The proofs need a deterministic function of the column alone. A detector that
+       draws randomness, keeps state or fails on some columns breaks the promise.
+
+    Parameters
+    ----------
+    name, fit, parameters, packages, version
+        See :class:`Registered`.
+
+    Examples
+    --------
+    >>> def far(column, *, steps):
+    ...     return abs(column[:, 0] - np.median(column)) > steps
+    >>> steps = Parameter("steps", "whole", 100, least=1, most=10_000)
+    >>> register_detector("far_from_median", far, parameters=[steps], version="1")
+    """
+    _add(Registered(name, fit, tuple(parameters), tuple(packages), version))
+
+
+def registered(name: object) -> Registered:
+    """Return the detector of this name; nothing is imported because of the name."""
+    _enable()
+    if not isinstance(name, str) or name not in _REGISTERED:
+        raise invalid("FittedDetector", "name", f"one of {', '.join(sorted(_REGISTERED))}", name)
+    return _REGISTERED[name]
+
+
+def _add(detector: Registered) -> None:
+    if _REGISTERED.setdefault(detector.name, detector) != detector:
+        raise InvalidInput(f"The detector name {detector.name!r} is taken.")
+
+
+@cache
+def _enable() -> None:
+    """Register whitecrow's own detectors and the entry points that the operator listed."""
+    for detector in SHIPPED:
+        _add(detector)
+    for name in filter(None, map(str.strip, os.environ.get(ENABLED, "").split(","))):
+        detector = plugins.load(plugins.DETECTORS, name, Registered)
+        if detector.name != name:
+            raise BrokenPlugin(
+                f"{ENABLED} lists {name!r}, and that detector calls itself {detector.name!r}."
+            )
+        _add(detector)

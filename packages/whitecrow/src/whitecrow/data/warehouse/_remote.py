@@ -1,10 +1,20 @@
-"""A dataset that memory does not hold: all counting goes to the warehouse that keeps it."""
+"""A dataset that memory does not hold, and the file of this process that may keep its columns.
+
+Canonical columns on disk are written once, when a source is opened, to a file that has no name:
+nobody else can open it, and the system removes it when the process closes it or ends, however it
+ends. It lies in the folder that the variable TMPDIR names, and takes 8 bytes for each value.
+"""
 
 from __future__ import annotations
 
 import math
+import tempfile
+import threading
+import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,15 +22,153 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Card
-from whitecrow.data._dataset import Rejections
-from whitecrow.data._opened import Opened
-from whitecrow.data.keys import Key
-from whitecrow.data.reading import Progress, open_checked
+from whitecrow.data.dataset import Key, Rejections
+from whitecrow.data.opened import Opened
+from whitecrow.data.reading import Loader, Progress, open_checked, stored_batches
 from whitecrow.data.sources import data_file, open_source
-from whitecrow.data.warehouse._disk import DiskWarehouse
-from whitecrow.data.warehouse._protocol import Asked, Matrix, Warehouse, Yields, gathered
+from whitecrow.data.warehouse._protocol import (
+    Asked,
+    Matrix,
+    Stored,
+    Warehouse,
+    Work,
+    Yields,
+    blocks,
+    divided,
+    from_octets,
+    gathered,
+    to_octets,
+)
 from whitecrow.data.warehouse.spark import SparkWarehouse
 from whitecrow.errors import InvalidInput, RecordsElsewhere, Unreachable, WhitecrowError
+
+_TOGETHER = 1 << 20
+"""Rows that are decoded before their columns are written."""
+_BUCKETS = 64
+"""The people of a source are divided into so many: of each, all records are held at once."""
+_PEEKED = 8
+"""Blocks that a sample comes from, at most."""
+
+
+Span = tuple[int, int]
+"""Where some bytes lie: the first of them, and how many they are."""
+
+
+class _Spool:
+    """Bytes in a file without a name."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile(prefix="whitecrow-", buffering=0)  # noqa: SIM115 - closed below
+        self._end = 0
+        self._at = threading.Lock()
+        # Whoever forgets to close it lets go of it all the same.
+        self.close = weakref.finalize(self, self._file.close)
+
+    def put(self, octets: bytes) -> Span:
+        start = self._end
+        rest = memoryview(octets)
+        try:
+            with self._at:
+                self._file.seek(start)
+                while len(rest):
+                    rest = rest[self._file.write(rest) :]
+        except OSError:
+            raise Unreachable(
+                "There is no room on disk for the columns of this source, 8 bytes for each value. "
+                "Let the variable TMPDIR name a folder that has it."
+            ) from None
+        self._end += len(octets)
+        return start, len(octets)
+
+    def get(self, span: Span) -> bytes:
+        """Read; several threads may."""
+        start, length = span
+        with self._at:
+            self._file.seek(start)
+            octets: bytes = self._file.read(length)
+        assert len(octets) == length
+        return octets
+
+
+class DiskWarehouse:
+    """Canonical columns of a source, in a file of this process; the source is read once, here."""
+
+    spread = False
+
+    def __init__(self, opened: Opened, card: Card, progress: Progress | None = None) -> None:
+        self.name = opened.name
+        self.card = card
+        self._spool = _Spool()
+        self._blocks: list[Stored] = []
+        try:
+            self._fill(opened, progress)
+        except BaseException:
+            self._spool.close()
+            raise
+
+    def _fill(self, opened: Opened, progress: Progress | None) -> None:
+        loader = Loader(self.card)
+        batches = stored_batches(opened, loader, progress)
+        if self.card.user_column is None:
+            for batch in batches:
+                loader.add(batch)
+                if loader.waiting >= _TOGETHER:
+                    self._store(loader)
+            self._store(loader)
+        else:
+            people = _Spool()
+            try:
+                for bucket in _by_person(batches, self.card, people):
+                    for span in bucket:
+                        loader.add(from_octets(people.get(span)))
+                    self._store(loader)
+            finally:
+                people.close()
+        self.size = sum(block.size for block in self._blocks if block.kept)
+        self.rejections = loader.rejections(self.size)
+
+    def _store(self, loader: Loader) -> None:
+        spool = self._spool  # blocks do not refer to their warehouse, which is let go of at once
+        for kept, size, columns in blocks(self.card, *loader.take()):
+            spans = list(map(spool.put, columns))
+            octets = partial(lambda spans, place: spool.get(spans[place]), spans)
+            self._blocks.append(Stored(self.card, kept, size, octets))
+
+    @property
+    def rows_stored(self) -> int:
+        return sum(block.size for block in self._blocks)
+
+    def work(self, asked: Asked, work: Work, yields: Yields) -> Iterator[Matrix]:
+        yield from work(asked.of(self._blocks))
+
+    def texts(self, column: str) -> Counter[str | None]:
+        counts: Counter[str | None] = Counter()
+        for block in self._blocks:
+            counts.update(block.every_text(column))
+        return counts
+
+    def peek(self, asked: Asked, number: int) -> Matrix | None:
+        """Return some records of some blocks. A sample decides how work is split, never a count."""
+        source = np.random.default_rng()
+        chosen = source.permutation(len(self._blocks))[:_PEEKED]
+        values = list(asked.of(self._blocks[place] for place in chosen))
+        if not values:
+            return None
+        together = np.concatenate(values)
+        return together[source.permutation(len(together))[:number]]
+
+    def close(self) -> None:
+        self._spool.close()
+
+
+def _by_person(batches: Iterator[Any], card: Card, spool: _Spool) -> list[list[Span]]:
+    """Divide rows, as they are stored, so that all of a person's are in one bucket."""
+    buckets: list[list[Span]] = [[] for _ in range(_BUCKETS)]
+    for batch in batches:
+        for bucket, part in divided(batch, card, _BUCKETS):
+            buckets[bucket].append(spool.put(to_octets(part)))
+    return buckets
+
 
 _TALLIED = 1 << 18
 """Records that are put into groups together."""
@@ -48,8 +196,8 @@ class RemoteDataset:
         self.card = card
         self.warehouse = warehouse
         self.origin = warehouse.name
-        known = {frozenset(card.names): size, frozenset[str](): every}
-        self._counts = {names: count for names, count in known.items() if count is not None}
+        counts = {frozenset(card.names): size, frozenset[str](): every}
+        self._counts = {names: count for names, count in counts.items() if count is not None}
         self._rejections = rejections
         self._mark = mark
         if card.most_records is not None:
@@ -69,11 +217,11 @@ class RemoteDataset:
     def count(self, columns: Sequence[str]) -> int:
         """Return how many records there are where these columns are asked about: a fact."""
         checked = self.card.deciding(columns)
-        known = self._counts.get(frozenset(checked))
-        if known is None:
-            known = self._counted(Asked((), checked))
-            self.remember_count(columns, known)
-        return known
+        counted = self._counts.get(frozenset(checked))
+        if counted is None:
+            counted = self._counted(Asked((), checked))
+            self.remember_count(columns, counted)
+        return counted
 
     def remember_count(self, columns: Sequence[str], records: int) -> None:
         """Take note of how many records a reading of all of them has found."""
@@ -82,9 +230,9 @@ class RemoteDataset:
     @property
     def size_at_most(self) -> float:
         """A bound on every count that needs no reading: the rows that are stored, or infinity."""
-        known = self._counts.get(frozenset(self.card.deciding(())))
-        if known is not None:
-            return known
+        every = self._counts.get(frozenset(self.card.deciding(())))
+        if every is not None:
+            return every
         stored = self.warehouse.rows_stored
         return math.inf if stored is None else stored
 
@@ -198,21 +346,21 @@ def open_remote(
 
     Where the engine is not installed or does not answer, nothing was counted.
     """
-    known = Card.load(card) if isinstance(card, str | Path) else card
+    facts = Card.load(card) if isinstance(card, str | Path) else card
     if engine == "disk":
-        opened, known = open_checked(source, known, watch)
-        disk = DiskWarehouse(opened, known, progress)
+        opened, facts = open_checked(source, facts, watch)
+        disk = DiskWarehouse(opened, facts, progress)
         every, rejections = disk.rows_stored, disk.rejections
-        return _dataset(known, disk, size=disk.size, every=every, rejections=rejections)
+        return _dataset(facts, disk, size=disk.size, every=every, rejections=rejections)
     try:
-        spark = SparkWarehouse(source, known, spark_master, _in_files(source, known))
+        spark = SparkWarehouse(source, facts, spark_master, _in_files(source, facts))
         mark = spark.mark if spark.rows_stored is None else None
-        found: dict[str, Any] = {
+        counts: dict[str, Any] = {
             "size": spark.size,
             "every": spark.every,
             "rejections": spark.rejections,
         }
-        return _dataset(spark.card, spark, **found, mark=mark)
+        return _dataset(spark.card, spark, **counts, mark=mark)
     except WhitecrowError:
         raise
     except Exception as error:  # noqa: BLE001 - a driver's own text may quote values

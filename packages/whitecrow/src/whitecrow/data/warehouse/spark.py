@@ -12,23 +12,21 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from whitecrow.card import Card
-from whitecrow.data._dataset import Rejections
-from whitecrow.data._opened import Opened
 from whitecrow.data.columns import check_schema
+from whitecrow.data.dataset import Rejections
 from whitecrow.data.fingerprints import added_marks
-from whitecrow.data.parquet import File
-from whitecrow.data.progress import listener
-from whitecrow.data.reading import bare_card
-from whitecrow.data.warehouse import _tasks as worker
+from whitecrow.data.opened import File, Opened
+from whitecrow.data.reading import bare_card, listener
+from whitecrow.data.warehouse import workers as worker
 from whitecrow.data.warehouse._protocol import BATCH, Asked, Matrix, Rows, Work, Yields
-from whitecrow.data.warehouse.files import Part, parts_of, peeked
+from whitecrow.data.warehouse.workers import Part, parts_of, peeked
 from whitecrow.errors import InvalidInput, MissingExtra, NotReady
 
 _WHAT = "counting on Spark"
@@ -73,11 +71,15 @@ class SparkWarehouse:
             schema = self._frame.limit(0).toArrow().schema
         self.card = card or bare_card(schema, self.name)
         check_schema(self.card, schema)
-        self._blocks: Any = None if self._by_itself else self._made_once()
+        self._blocks: Any = None
         self.size: int | None = None
         self.every: int | None = None
         self.rejections: Rejections | None = None
-        if self._blocks is not None:
+        if not self._by_itself:
+            from pyspark import StorageLevel
+
+            # Made once; Spark keeps them on the disks of its workers.
+            self._blocks = self._canonical().persist(StorageLevel.DISK_ONLY)
             # What Spark cannot read fails here, and no question later on.
             sums = self._blocks.groupBy("kept").sum("size").toArrow().to_pylist()
             sizes = {each["kept"]: each["sum(size)"] for each in sums}
@@ -108,34 +110,31 @@ class SparkWarehouse:
             context = getattr(self._session, "sparkContext", None)  # not through Spark Connect
             if context is not None and (not yields.totals or tasks <= _ADDED_HERE):
                 numbers = context.parallelize(range(len(self._parts)), len(self._parts))
-                direct = worker.Direct(worker.FromFiles(self._parts, self.card), asked, work)
+                files = worker.FromFiles(self._parts, self.card)
+                direct = partial(worker.worked_directly, files, asked, work)
                 with _watched(self._session):
                     packed = numbers.mapPartitions(direct).collect()
                 for block in packed:
                     yield np.frombuffer(block).reshape(-1, yields.width)
                 return
-        matrices: worker.Reader = worker.Matrices(read, asked)
+        matrices: worker.Reader = partial(worker.matrices, read, asked)
         if asked.groups is not None:
-            packed = frame.mapInArrow(worker.Packing(matrices, asked.groups), worker.PACKED)
-            frame, matrices = (
-                packed.repartition("place").sortWithinPartitions("place"),
-                worker.unpacked,
-            )
+            packed = frame.mapInArrow(partial(worker.pack, matrices, asked.groups), worker.PACKED)
+            frame = packed.repartition("place").sortWithinPartitions("place")
+            matrices = worker.unpacked
             tasks = int(self._session.conf.get("spark.sql.shuffle.partitions"))
         if yields.totals and tasks > _ADDED_HERE:
-            rows = frame.mapInArrow(
-                worker.Task(matrices, work, worker.as_rows), "place DOUBLE, number DOUBLE"
-            )
-            sums = rows.groupBy("place").sum("number")
+            added = partial(worker.worked, matrices, work, worker.as_rows)
+            sums = frame.mapInArrow(added, "place DOUBLE, number DOUBLE")
+            sums = sums.groupBy("place").sum("number")
             wanted = sums if yields.most is None else sums.limit(yields.most)
             with _watched(self._session):
                 total = doubles(wanted.toArrow())
             yield total
             return
         with _watched(self._session):
-            blocks = frame.mapInArrow(
-                worker.Task(matrices, work, worker.as_blocks), "block BINARY"
-            ).toArrow()
+            in_blocks = partial(worker.worked, matrices, work, worker.as_blocks)
+            blocks = frame.mapInArrow(in_blocks, "block BINARY").toArrow()
         for block in blocks.column(0):
             yield np.frombuffer(block.as_buffer()).reshape(-1, yields.width)
 
@@ -143,10 +142,9 @@ class SparkWarehouse:
         frame, read = self._partitions((column,))
         counts: Counter[str | None] = Counter()
         if frame is not None:
-            listed = frame.mapInArrow(
-                worker.Texts(read, column), "text STRING, number LONG"
-            ).toArrow()
-            for text, number in zip(*(one.to_pylist() for one in listed.columns), strict=True):
+            counting = partial(worker.count_texts, read, column)
+            listed = frame.mapInArrow(counting, "text STRING, number LONG").toArrow()
+            for text, number in zip(*(each.to_pylist() for each in listed.columns), strict=True):
                 counts[text] += number
         return counts
 
@@ -170,15 +168,11 @@ class SparkWarehouse:
             frame = self._numbers() if self._parts else None
             return frame, worker.FromFiles(self._parts, self.card)
         places = (f"c{self.card.names.index(name)}" for name in columns)
-        return self._blocks.select("kept", "size", *places), worker.FromBlocks(self.card, columns)
-
-    def _made_once(self) -> Any:
-        """Return canonical columns, which Spark keeps on the disks of its workers."""
-        from pyspark import StorageLevel
-
-        return self._canonical().persist(StorageLevel.DISK_ONLY)
+        blocks = self._blocks.select("kept", "size", *places)
+        return blocks, partial(worker.from_blocks, self.card, columns)
 
     def _canonical(self) -> Any:
+        """Return canonical columns, as workers make them."""
         read: Callable[[Any], Iterator[Any]]
         if self._frame is None:
             rows, read = self._numbers(), worker.FromFiles(self._parts, self.card).stored
@@ -186,10 +180,10 @@ class SparkWarehouse:
             rows, read = self._frame.select(*map(quoted, self.card.names)), worker.handed_over
         columns = worker.canonical_columns(self.card)
         if self.card.user_column is None:
-            return rows.mapInArrow(worker.Canonical(self.card), columns)
-        buckets = rows.mapInArrow(worker.Divided(self.card, read), worker.DIVIDED)
+            return rows.mapInArrow(partial(worker.canonical, self.card), columns)
+        buckets = rows.mapInArrow(partial(worker.divide, self.card, read), worker.DIVIDED)
         in_order = buckets.repartition("place").sortWithinPartitions("place")
-        return in_order.mapInArrow(worker.Selected(self.card), columns)
+        return in_order.mapInArrow(partial(worker.select, self.card), columns)
 
     def _numbers(self) -> Any:
         """Return a frame that hands out the numbers of the parts of files."""
@@ -244,7 +238,7 @@ def session(master: str | None = None, **settings: str) -> Any:
 
 
 def _settings(master: str) -> dict[str, str]:
-    found = {
+    settings = {
         "spark.master": master,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -253,16 +247,16 @@ def _settings(master: str) -> dict[str, str]:
     }
     if here := re.fullmatch(r"local(?:\[([^,\]]+)\])?", master):
         # In one machine Spark gives up at the first failure unless told otherwise.
-        found["spark.master"] = f"local[{here[1] or 1},{_ATTEMPTS}]"
-        found["spark.driver.bindAddress"] = found["spark.driver.host"] = "127.0.0.1"
+        settings["spark.master"] = f"local[{here[1] or 1},{_ATTEMPTS}]"
+        settings["spark.driver.bindAddress"] = settings["spark.driver.host"] = "127.0.0.1"
         quiet = Path(__file__).with_name("quiet.properties").as_uri()
         # One compiler: up to 10^7 records the second one takes more time than it saves.
         options = f"-Dlog4j2.configurationFile={quiet} -XX:TieredStopAtLevel=1"
-        found["spark.driver.extraJavaOptions"] = options
-        found["spark.sql.shuffle.partitions"] = "8"
+        settings["spark.driver.extraJavaOptions"] = options
+        settings["spark.sql.shuffle.partitions"] = "8"
     else:
-        found["spark.log.level"] = "OFF"
-    return found
+        settings["spark.log.level"] = "OFF"
+    return settings
 
 
 def _frame(spark: Any, source: object) -> tuple[Any, str]:
@@ -317,8 +311,8 @@ def _watched(spark: Any) -> Iterator[None]:
             stages = [
                 tracker.getStageInfo(stage)
                 for job in tracker.getJobIdsForGroup(group)
-                if (found := tracker.getJobInfo(job)) is not None
-                for stage in found.stageIds
+                if (status := tracker.getJobInfo(job)) is not None
+                for stage in status.stageIds
             ]
             tasks = sum(stage.numTasks for stage in stages if stage is not None)
             finished = sum(stage.numCompletedTasks for stage in stages if stage is not None)

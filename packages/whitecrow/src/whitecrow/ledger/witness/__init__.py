@@ -16,26 +16,20 @@ ledger, one is refused at its next answer, before that leaves. Only ``appoint`` 
 place that later holds nothing of the ledger is an outage.
 """
 
-from whitecrow.ledger.witness.appointing import accept, appoint, dismiss, lost
-from whitecrow.ledger.witness.guard import Guard, guard_of
-from whitecrow.ledger.witness.places import Place
-from whitecrow.ledger.witness.setup import Setup, place_of, setup_of, shown
+from whitecrow.ledger.witness.guard import accept, appoint, dismiss, lost
+from whitecrow.ledger.witness.places import Setup, setup_of, shown
 from whitecrow.ledger.witness.statement import Evidence, Mark, SigningKey, Statement
 
 __all__ = [
     "Evidence",
-    "Guard",
     "Mark",
-    "Place",
     "Setup",
     "SigningKey",
     "Statement",
     "accept",
     "appoint",
     "dismiss",
-    "guard_of",
     "lost",
-    "place_of",
     "setup_of",
     "shown",
 ]

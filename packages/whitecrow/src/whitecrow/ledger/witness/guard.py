@@ -1,20 +1,41 @@
-"""Holds answers back until the witness covers them, and a ledger that has forgotten some."""
+"""Holds answers back until the witness covers them, and a ledger that has forgotten some.
+
+Also how a ledger gets a witness and loses it, and how it goes on after a restore that forgot
+entries. What lost entries must never answer again: its answers have left, and would be given a
+second time, differently. So an entry of its chain closes the account for good, a publication that
+lost its state is over, and the witness remembers both by a new era.
+"""
 
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
 
-from whitecrow.errors import LedgerBusy, LedgerOutdated, LedgerUnusable, WhitecrowError
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from whitecrow.errors import (
+    InvalidInput,
+    LedgerBusy,
+    LedgerOutdated,
+    LedgerUnusable,
+    WhitecrowError,
+)
 from whitecrow.ledger.account import Entry
+from whitecrow.ledger.acts import close, custodian_act
 from whitecrow.ledger.database import Database, GroupCommit, Job, Session
-from whitecrow.ledger.witness.heads import Head, head_of, heads, missing
-from whitecrow.ledger.witness.places import Place
-from whitecrow.ledger.witness.setup import Setup, setup_of
+from whitecrow.ledger.schema import LOST, OWN_STATES, datasets, entries, publishers, witness
+from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.witness.places import Place, Setup, setup_of
 from whitecrow.ledger.witness.statement import Evidence, Mark, SigningKey
+from whitecrow.terms import Budget, canonical
 
 E = TypeVar("E", bound=Sequence[Entry | None])
 
@@ -51,10 +72,104 @@ NOTHING_THERE = (
 )
 
 
+# Where the accounts and publications of a ledger stand
+
+_HEADS = select(datasets.c.id, datasets.c.name, datasets.c.seq, datasets.c.head, datasets.c.closure)
+_HEAD = _HEADS.where(datasets.c.name == bindparam("named"))
+# Publications go on from a state that is no entry; going back would draw their noise twice. Its
+# version and a random fingerprint are told, and nothing of what it holds.
+_STATES = select(
+    datasets.c.name,
+    publishers.c.name.label("state"),
+    publishers.c.version,
+    publishers.c.fingerprints,
+    (publishers.c.state == LOST).label("over"),
+).join(publishers, publishers.c.dataset == datasets.c.id)
+_ENTRY = select(entries.c.hash).where(
+    entries.c.dataset == bindparam("account"), entries.c.seq == bindparam("at_seq")
+)
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where an account, or a publication, stands in the ledger."""
+
+    # seq, head: The newest entry and its hash; of a publication its version from 1 and a
+    # fingerprint.
+    seq: int = 0
+    head: str = ""
+    account: int = 0  # whose entries; 0 for a publication
+    before: str = ""  # of a publication the fingerprint of the version before
+    closed: bool = False  # whether it is closed for good
+
+    def bears_out(self, session: Session, mark: Mark) -> bool:
+        """Whether the entry that a mark names is there, and what lost entries is closed."""
+        if self.seq < mark.seq or (mark.era and not self.closed):
+            return False
+        if not mark.head or (self.seq, self.head) == (mark.seq, mark.head):
+            return True
+        if self.account:
+            entry = session.one(_ENTRY, account=self.account, at_seq=mark.seq)
+            return entry is not None and bool(entry.hash == mark.head)
+        # A version is told before the next one is written, unless that is done at intervals.
+        return self.seq > mark.seq + 1 or (self.seq, self.before) == (mark.seq + 1, mark.head)
+
+
+def heads(session: Session) -> dict[str, Head]:
+    """All there are, by the names that the witness knows."""
+    there = {row.name: _account(row) for row in session.rows(_HEADS)}
+    for row in session.rows(_STATES):
+        if row.state not in OWN_STATES:
+            before, _, now = row.fingerprints.rpartition(" ")
+            head = Head(row.version + 1, now, before=before, closed=bool(row.over))
+            there[state_name(row.name, row.state)] = head
+    return there
+
+
+def head_of(session: Session, name: str) -> Head:
+    dataset, _, key = name.partition("\n")
+    if key:
+        return heads(session).get(name, Head())
+    row = session.one(_HEAD, named=dataset)
+    return Head() if row is None else _account(row)
+
+
+def _account(row: Any) -> Head:
+    return Head(row.seq, row.head, row.id, closed=bool(row.closure))
+
+
+def state_name(dataset: str, key: str) -> str:
+    """What the witness calls the state of a publication."""
+    return f"{dataset}\n{key}"
+
+
+def missing(
+    session: Session, there: Mapping[str, Head], marks: Mapping[str, Mark]
+) -> dict[str, tuple[Mark, int]]:
+    """What is older than its mark says, or another one: the mark, and where it ends now."""
+    return {
+        name: (mark, there.get(name, Head()).seq)
+        for name, mark in marks.items()
+        if name.partition("\n")[2] not in OWN_STATES
+        and not there.get(name, Head()).bears_out(session, mark)
+    }
+
+
+def marks_of(there: Mapping[str, Head], known: Mapping[str, Mark]) -> dict[str, Mark]:
+    """The marks of all accounts and publications, each in the era that is known."""
+    none = Mark(0, 0, "")
+    return {
+        name: Mark(known.get(name, none).era, head.seq, head.head) for name, head in there.items()
+    }
+
+
+# The guard
+
+
 def guard_of(database: Database) -> Guard | None:
     """Watch over a ledger as it says itself; None if it has no witness."""
-    found = setup_of(database)
-    return None if found is None else Guard(database, found)
+    setup = setup_of(database)
+    return None if setup is None else Guard(database, setup)
 
 
 class Guard:
@@ -121,13 +236,14 @@ class Guard:
         # While the place is away at two intervals, answers wait as they do without any.
         if self._setup.seconds and time.monotonic() - self._told_at <= 2 * self._setup.seconds:
             return
-        known = self._held.marks.get(dataset)
-        if fresh or known is None or seq > known.seq:
+        mark = self._held.marks.get(dataset)
+        if fresh or mark is None or seq > mark.seq:
             self._line.run(lambda _: None)
             return
+        marks = {dataset: mark}
         self._database.read(
             lambda session: self._compare(
-                session, {dataset: head_of(session, dataset)}, {dataset: known}, OUTDATED
+                session, {dataset: head_of(session, dataset)}, marks, OUTDATED
             )
         )
 
@@ -136,7 +252,7 @@ class Guard:
 
         Whoever only looks at a copy of a ledger, and answers nothing, needs no witness for it.
         """
-        newest = max((one.seq for one in told if one is not None), default=0)
+        newest = max((entry.seq for entry in told if entry is not None), default=0)
         if newest and self._opened is not None:
             self.cover(dataset, newest)
         return told
@@ -193,10 +309,10 @@ class Guard:
         """The accounts that have grown, after a look at where they grew from."""
 
         def look(session: Session) -> dict[str, Mark]:
-            there, known = heads(session), self._held.marks
-            self._compare(session, there, known, OUTDATED)
-            marks = marks_of(there, known)
-            return {name: mark for name, mark in marks.items() if mark != known.get(name)}
+            there, held = heads(session), self._held.marks
+            self._compare(session, there, held, OUTDATED)
+            marks = marks_of(there, held)
+            return {name: mark for name, mark in marks.items() if mark != held.get(name)}
 
         return self._database.read(look)
 
@@ -226,9 +342,129 @@ class Guard:
         raise LedgerOutdated(why)
 
 
-def marks_of(there: Mapping[str, Head], known: Mapping[str, Mark]) -> dict[str, Mark]:
-    """The marks of all accounts and publications, each in the era that is known."""
-    none = Mark(0, 0, "")
-    return {
-        name: Mark(known.get(name, none).era, head.seq, head.head) for name, head in there.items()
-    }
+# A witness is appointed and dismissed, and a loss is accepted
+
+_UNCONFIRMED = (
+    "The witness does not confirm that this ledger is the newest, and is not dismissed: {why} If "
+    "it is gone for good, and this ledger was neither restored nor copied, say so: --dismiss "
+    "--not-restored --reason ..."
+)
+
+_APPOINT = insert(witness).values(
+    {name: bindparam(name) for name in ("ledger", "address", "key", "public", "seconds")}
+)
+
+
+def appoint(database: Database, address: str, key: Path, *, seconds: int = 0) -> Setup:
+    """Give a ledger a witness, and tell it where all accounts stand.
+
+    The key is made if its file does not exist. The witness is told before an answer leaves, or
+    every so many seconds.
+    """
+    if setup_of(database) is not None:
+        raise InvalidInput("The ledger has a witness already; dismiss it first (--dismiss).")
+    if seconds < 0:
+        raise InvalidInput("The interval of a witness is a number of seconds from 0 on.")
+    signing = SigningKey(key) if key.exists() else SigningKey.made(key)
+    name = secrets.token_hex(16)
+    address = address if "://" in address else str(Path(address).resolve())
+    setup = Setup(name, address, str(key.resolve()), signing.public, seconds)
+    first = signing.signed(name, marks_of(database.read(heads), {}), Evidence({}))
+    with closing(setup.place()) as place:
+        if not place.keep(first):
+            raise LedgerUnusable("The place does not take the first statement of a witness.")
+    # Only now: a place that cannot be written would have left a ledger that answers nothing.
+    database.write(lambda session: session.run(_APPOINT, **vars(setup)))
+    return setup
+
+
+def dismiss(database: Database, *, not_restored: bool = False) -> None:
+    """Take a ledger's witness away; a deliberate act.
+
+    The witness is told, so that no copy which still names it goes on. Where it cannot be asked, the
+    operator may vouch that this ledger was neither restored nor copied. A ledger that has forgotten
+    answers keeps its witness: the loss must be accepted first.
+    """
+    setup = setup_of(database)
+    if setup is None:
+        return
+    why = ""
+    try:
+        with closing(setup.place()) as place:
+            held = place.read()
+            there = database.read(heads)
+            if database.read(lambda session: missing(session, there, held.marks)):
+                raise LedgerOutdated(OUTDATED)
+            marks = marks_of(there, held.marks)
+            last = setup.signing_key().signed(setup.ledger, marks, held, last=True)
+            if not held.fingerprint or held.last or not place.keep(last):
+                why = "it holds nothing of this ledger, was dismissed, or is being written."
+    except LedgerOutdated:
+        raise
+    except WhitecrowError as failure:
+        why = str(failure)
+    if why and not not_restored:
+        raise LedgerUnusable(_UNCONFIRMED.format(why=why))
+    database.write(lambda session: session.run(delete(witness)))
+
+
+_ACCOUNT = select(datasets.c.id).where(datasets.c.name == bindparam("named"))
+_OWN = (publishers.c.dataset == bindparam("account"), publishers.c.name == bindparam("key"))
+_OVER = {"version": bindparam("newest"), "state": LOST, "fingerprints": ""}
+_END = update(publishers).where(*_OWN).values(_OVER)
+_ADD = insert(publishers).values(dataset=bindparam("account"), name=bindparam("key"), **_OVER)
+
+
+def lost(database: Database, setup: Setup) -> dict[str, tuple[Mark, int]]:
+    """What is older than the witness says, or another one: the mark, and where it ends now."""
+    held = _confirmed(setup.read())
+    return database.read(lambda session: missing(session, heads(session), held.marks))
+
+
+def accept(database: Database, setup: Setup, *, reason: str, actor: str = "") -> tuple[str, ...]:
+    """Close what lost entries, end publications that lost their state, and tell the witness.
+
+    Return what was closed, by the names that the witness knows. The chain keeps reason and actor.
+    """
+    body = custodian_act(reason=f"entries were lost: {reason}", actor=actor)
+    with closing(setup.place()) as place:
+        for _ in range(TRIES):
+            held = _confirmed(place.read())
+            closed = database.write(partial(_close, marks=held.marks, body=body))
+            if not closed or place.keep(setup.signing_key().signed(setup.ledger, closed, held)):
+                return tuple(closed)
+    raise LedgerBusy("Other processes write this ledger; stop them, then accept the loss.")
+
+
+def _confirmed(held: Evidence) -> Evidence:
+    """What a witness says that knows the ledger and was not dismissed."""
+    if not held.fingerprint:
+        raise LedgerUnusable(NOTHING_THERE)
+    if held.last:
+        raise LedgerOutdated(DISMISSED)
+    return held
+
+
+def _close(session: Session, marks: Mapping[str, Mark], body: Mapping[str, Any]) -> dict[str, Mark]:
+    """Close what is not as its mark says, in one transaction; return where it stands then."""
+    there = heads(session)
+    names = sorted(missing(session, there, marks))
+    for name in names:
+        dataset, _, key = name.partition("\n")
+        if dataset not in there:  # so that nobody opens another account of this name
+            AccountTransaction.register(
+                session, dataset, Budget.of("0"), canonical({}), "add_remove", body
+            )
+        if not key or dataset not in there:
+            close(AccountTransaction(session, dataset), body)
+        if key:
+            _end_publication(session, dataset, key, there.get(name, Head()), marks[name])
+    now = marks_of(heads(session), marks)
+    return {name: replace(now[name], era=marks[name].era + 1) for name in names}
+
+
+def _end_publication(session: Session, dataset: str, key: str, head: Head, mark: Mark) -> None:
+    account = session.one(_ACCOUNT, named=dataset)
+    assert account is not None
+    newest = max(head.seq, mark.seq, 1) - 1
+    session.run(_END if head.seq else _ADD, account=account.id, key=key, newest=newest)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from whitecrow.errors import InvalidInput, LedgerCorrupt, LedgerUnusable, MissingExtra
-from whitecrow.ledger.account import canonical
+from whitecrow.terms import canonical
 
 
 @dataclass(frozen=True, order=True)
@@ -47,14 +47,14 @@ class Statement:
 
     def _content(self) -> dict[str, Any]:
         """All but the signature, as JSON; of an older version's statement what that version had."""
-        said: dict[str, Any] = {
+        content: dict[str, Any] = {
             "ledger": self.ledger,
             "at": self.at,
             "accounts": {name: [m.era, m.seq, m.head] for name, m in self.accounts.items()},
         }
         if self.number:
-            said |= {"extends": self.extends, "number": self.number, "last": self.last}
-        return said
+            content |= {"extends": self.extends, "number": self.number, "last": self.last}
+        return content
 
     @property
     def _signed(self) -> bytes:
@@ -62,7 +62,6 @@ class Statement:
         return f"whitecrow witness {version}\n{canonical(self._content())}".encode("ascii")
 
     def to_text(self) -> str:
-        """Write it on one line."""
         return canonical({**self._content(), "signature": self.signature})
 
     @property
@@ -71,19 +70,19 @@ class Statement:
         return hashlib.sha256(self.to_text().encode("ascii")).hexdigest()
 
     @classmethod
-    def from_text(cls, written: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         """Read what :meth:`to_text` wrote."""
         try:
-            said: dict[str, Any] = json.loads(written)
+            content: dict[str, Any] = json.loads(text)
             marks = {
                 str(name): Mark(int(era), int(seq), str(head))
-                for name, (era, seq, head) in said["accounts"].items()
+                for name, (era, seq, head) in content["accounts"].items()
             }
             return cls(
-                *(str(said["ledger"]), str(said["at"]), marks, str(said["signature"])),
-                extends=str(said.get("extends", "")),
-                number=int(said.get("number", 0)),
-                last=bool(said.get("last", False)),
+                *(str(content["ledger"]), str(content["at"]), marks, str(content["signature"])),
+                extends=str(content.get("extends", "")),
+                number=int(content.get("number", 0)),
+                last=bool(content.get("last", False)),
             )
         except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
             raise LedgerCorrupt("The witness holds something that is not a statement.") from None
@@ -130,8 +129,8 @@ class Evidence:
         if newest.number:
             return cls(marks, newest.number, newest.fingerprint, newest.last)
         # Statements of an older version have no order; what they say together is what is extended.
-        said = canonical({name: [m.era, m.seq, m.head] for name, m in marks.items()})
-        return cls(marks, 0, hashlib.sha256(said.encode("ascii")).hexdigest())
+        together = canonical({name: [m.era, m.seq, m.head] for name, m in marks.items()})
+        return cls(marks, 0, hashlib.sha256(together.encode("ascii")).hexdigest())
 
     def takes(self, statement: Statement) -> bool:
         """Whether a statement extends exactly this."""

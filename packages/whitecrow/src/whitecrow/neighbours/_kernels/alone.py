@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow.neighbours._kernels.count import ALONE
 from whitecrow.neighbours._kernels.filter import approach_alone, limits, margins
 from whitecrow.neighbours._kernels.inner import bare, inner
 from whitecrow.neighbours._kernels.lanes import lowest_bit, ones, real_lanes, tile_alone
@@ -35,34 +36,39 @@ def count_alone(
     relation: Relation,
     asked: Floats,
     cap: int,
+    patience: int,
     counts: Ints,
     room: Floats,
 ) -> None:
-    """Write min(neighbours, cap) of each record into ``counts``; ``room`` is columns + ROOM."""
+    """Write min(neighbours, cap) of each record into ``counts``; ``room`` is columns + ROOM.
+
+    A record that needs more than ``patience`` leaves, and hardly gets to the cap, is left ALONE.
+    """
     least, keys = room[:BRANCHES], room[BRANCHES : BRANCHES + WAITING]
     waiting, local = room[BRANCHES + WAITING : ROOM], room[ROOM:]
     for i in range(len(asked)):
         record = asked[i]
-        found, count = 0, 1
+        count_found, looked, count = 0, 0, 1
         waiting[0] = 0.0
-        while count > 0 and found < cap:
+        while count > 0 and count_found < cap and looked < patience:
             count -= 1
             node = int(waiting[count])
             some, every = compare_children(relation, tree, node, record, record, least)
             some &= ~every
             while every:
-                found += tree.children[node, 1, lowest_bit(every)]
+                count_found += tree.children[node, 1, lowest_bit(every)]
                 every &= every - np.uint64(1)
             first = count
-            while some and found < cap:
+            while some and count_found < cap:
                 child = lowest_bit(some)
                 some &= some - np.uint64(1)
                 next_node = tree.children[node, 0, child]
                 if next_node < 0:
-                    found += _look(index, relation, record, -1 - next_node, local)
+                    looked += 1
+                    count_found += _look(index, relation, record, -1 - next_node, local)
                 else:
                     count = _wait(keys, waiting, first, count, least[child], next_node)
-        counts[i] = min(found, cap)
+        counts[i] = min(count_found, cap) if count == 0 or count_found >= cap else ALONE
 
 
 @inner
@@ -81,25 +87,22 @@ def _look(index: Index, relation: Relation, record: Floats, leaf: int, local: Fl
     """Return how many records of a leaf are close to one record."""
     here = min(LANES, index.size - leaf * LANES)
     rho, reach, slack, error = margins(index, relation, leaf)
-    found = 0
-    if rho == 0.0:
-        for lane in range(here):
-            found += close(relation, record, index.blocks[leaf, :, lane])
-        return found
-    inner_size, outer_size, sure, possible = limits(index, relation, rho, reach, slack, error)
-    size = approach_alone(index, relation, record, leaf, local)
-    if size <= inner_size:
-        return here
-    if size > outer_size:
-        return 0
-    half = 0.5 * size if relation.kind == SQUARES else 0.0
-    surely, possibly = tile_alone(
-        relation.kind, local, index, leaf, np.float32(half + sure), np.float32(half + possible)
-    )
     real = real_lanes(here)
-    found = int(ones(surely & real))
-    doubt = possibly & ~surely & real
+    count, doubt = 0, real
+    if rho > 0.0:
+        inner_size, outer_size, sure, possible = limits(index, relation, rho, reach, slack, error)
+        size = approach_alone(index, relation, record, leaf, local)
+        if size <= inner_size:
+            return here
+        if size > outer_size:
+            return 0
+        half = 0.5 * size if relation.kind == SQUARES else 0.0
+        surely, possibly = tile_alone(
+            relation.kind, local, index, leaf, np.float32(half + sure), np.float32(half + possible)
+        )
+        count = int(ones(surely & real))
+        doubt = possibly & ~surely & real
     while doubt:
-        found += close(relation, record, index.blocks[leaf, :, lowest_bit(doubt)])
+        count += close(relation, record, index.blocks[leaf, :, lowest_bit(doubt)])
         doubt &= doubt - np.uint64(1)
-    return found
+    return count

@@ -53,13 +53,13 @@ def certify(
     ``sums[k]`` is the total of all cells with keys below k.
     """
     for i in range(first, last):
-        found = 0
+        total = 0
         for run in range(len(shifts)):
             middle = keys[i] + shifts[run]
             low = min(max(middle - reaches[run], 0), len(sums) - 1)
             high = min(max(middle + reaches[run] + 1, 0), len(sums) - 1)
-            found += sums[high] - sums[low]
-            if found >= cap:
+            total += sums[high] - sums[low]
+            if total >= cap:
                 certified[i] = True
                 break
 

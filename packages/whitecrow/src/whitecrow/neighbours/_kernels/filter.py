@@ -1,4 +1,4 @@
-"""The float32 copy of each block, and the margins that make it a safe filter.
+"""Records in the frame of a block, and the margins that make float32 a safe filter.
 
 A block's records are stored relative to the block's centre and in units of its own half-width,
 so that rounding to float32 loses nothing that matters, however far from zero the data lie. A
@@ -14,8 +14,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours._kernels.inner import inner, kernel
-from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
+from whitecrow.neighbours._kernels.inner import inner
+from whitecrow.neighbours._kernels.tables import Index, Relation, Workspace
 from whitecrow.neighbours.relation import LARGEST, MIXED, SQUARES, SUM
 
 Floats = NDArray[np.float64]
@@ -24,61 +24,6 @@ Bytes = NDArray[np.uint8]
 
 _U = 2.0**-24
 _SMALLEST, _LARGEST = 2.0**-40, 2.0**40
-
-
-@kernel
-def frame(
-    blocks: Floats,
-    weights: Floats,
-    categories: Bytes,
-    units: bool,
-    widest: float,
-    frames: Floats,
-    local: Singles,
-    first: int,
-    last: int,
-) -> None:
-    """Fill in the frames and the float32 copies of some blocks.
-
-    ``frames`` is blocks x (columns + EXTRA), ``local`` blocks x (columns + 1) x 64. ``units`` says
-    whether each block is measured in its own half-width (not where mismatches count 1); ``widest``,
-    the half-width of all data, keeps the units of a block of equal records sensible.
-    """
-    columns = blocks.shape[1]
-    for block in range(first, last):
-        half = 0.0
-        for c in range(columns):
-            low = high = blocks[block, c, 0]
-            for i in range(LANES):
-                low = min(low, blocks[block, c, i])
-                high = max(high, blocks[block, c, i])
-            frames[block, c] = 0.0 if categories[c] else 0.5 * low + 0.5 * high
-            half = max(half, 0.5 * high - 0.5 * low)
-        unit = 1.0
-        if units:
-            half = max(half, widest * 2.0**-20)
-            # A unit of 0 marks a block for which only the exact predicate is used.
-            unit = 0.0
-            if 1e-150 < half < 1e150:
-                unit = 2.0 ** -math.ceil(math.log2(half))
-        frames[block, columns] = unit
-        longest, largest_sum, largest = 0.0, 0.0, 0.0
-        for i in range(LANES):
-            length, total = 0.0, 0.0
-            for c in range(columns):
-                value = np.float32((blocks[block, c, i] - frames[block, c]) * weights[c] * unit)
-                local[block, c, i] = value
-                if not categories[c]:
-                    size = abs(np.float64(value))
-                    length += size * size
-                    total += size
-                    largest = max(largest, size)
-            local[block, columns, i] = np.float32(-0.5 * length)
-            longest = max(longest, length)
-            largest_sum = max(largest_sum, total)
-        frames[block, columns + 1] = math.sqrt(longest)
-        frames[block, columns + 2] = largest_sum
-        frames[block, columns + 3] = largest
 
 
 @inner

@@ -69,7 +69,8 @@ def _sum(builder: Any, score: Any, row: Any, column: Any, category: Any) -> Any:
 
 
 def _largest(builder: Any, score: Any, row: Any, column: Any, category: Any) -> Any:
-    return _call(builder, "minnum", score, builder.fneg(_apart(builder, row, column)))
+    lower = builder.fneg(_apart(builder, row, column))
+    return builder.select(builder.fcmp_ordered("<", lower, score), lower, score)
 
 
 def _mixed(builder: Any, score: Any, row: Any, column: Any, category: Any) -> Any:

@@ -49,14 +49,14 @@ def look(
 
     Return the most that anyone has, and how many had to be compared with the leaf's records.
     """
-    found, sizes, opened = group.found, space.sizes, space.opened
+    counts, sizes, opened = group.found, space.sizes, space.opened
     here = min(LANES, index.size - leaf * LANES)
     rho, reach, slack, error = margins(index, relation, leaf)
     count = active
     if rho == 0.0:
         for i in range(active):
             for lane in range(here):
-                found[i] += close(relation, group.records[:, i], index.blocks[leaf, :, lane])
+                counts[i] += close(relation, group.records[:, i], index.blocks[leaf, :, lane])
     else:
         inner_size, outer_size, sure, possible = limits(index, relation, rho, reach, slack, error)
         approach(index, relation, group.records, active, leaf, space)
@@ -64,7 +64,7 @@ def look(
         for i in range(active):
             opened[count] = i
             count += (sizes[i] > inner_size) & (sizes[i] <= outer_size)
-            found[i] += here * (sizes[i] <= inner_size)
+            counts[i] += here * (sizes[i] <= inner_size)
         if count & 1:
             opened[count] = opened[count - 1]
         half = 0.5 if relation.kind == SQUARES else 0.0
@@ -80,7 +80,7 @@ def look(
                 _add(index, relation, group, j, leaf, masks[2] & real, masks[3] & real)
     most = 0
     for i in range(active):
-        most = max(most, found[i])
+        most = max(most, counts[i])
     return most, count
 
 
@@ -95,10 +95,10 @@ def _add(
     possible: np.uint64,
 ) -> None:
     """Add what is sure, and what the reference predicate says about the rest."""
-    found = ones(sure)
+    count = ones(sure)
     doubt = possible & ~sure
     while doubt:
         record = index.blocks[leaf, :, lowest_bit(doubt)]
-        found += close(relation, group.records[:, i], record)
+        count += close(relation, group.records[:, i], record)
         doubt &= doubt - np.uint64(1)
-    group.found[i] += found
+    group.found[i] += count

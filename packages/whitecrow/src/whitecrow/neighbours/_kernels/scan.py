@@ -28,14 +28,14 @@ def count_scanned(data: Floats, relation: Relation, records: Floats, cap: int, j
     runs = (len(data) + RUN - 1) // RUN
     counts = np.zeros(len(records), np.int64)
     for i in range(len(records)):
-        run, found = 0, 0
+        run, count = 0, 0
         for _ in range(runs):
             for j in range(run * RUN, min(len(data), (run + 1) * RUN)):
-                found += measure(kind, records[i], data[j], scales) <= threshold
-            if found >= cap:
+                count += measure(kind, records[i], data[j], scales) <= threshold
+            if count >= cap:
                 break
             run += jump
             if run >= runs:
                 run -= runs
-        counts[i] = min(found, cap)
+        counts[i] = min(count, cap)
     return counts

@@ -1,9 +1,4 @@
-"""Arranging records in k-d order, in blocks of 64, boxing every node of the tree, widening it.
-
-The tree is implicit. A node covers a run of blocks; its left child covers the first half of them
-(rounded up) and is numbered next, its right child follows the left one's whole subtree. A node
-of m blocks therefore has 2m - 1 nodes below and including itself, and no pointers are stored.
-"""
+"""Arranging records in k-d order, in blocks of 64, and the trees over these blocks."""
 
 from __future__ import annotations
 
@@ -17,6 +12,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 _SAMPLE = 64
+_QUARTER = LANES // 4
 
 
 @inner
@@ -69,63 +65,39 @@ def _select(rows: Floats, ids: Ints, start: int, stop: int, cut: int, column: in
             return
 
 
-@inner
-def _halve(rows: Floats, ids: Ints, weights: Floats, start: int, stop: int, cut: int) -> None:
-    if start < cut < stop:
-        _select(rows, ids, start, stop, cut, _widest(rows, start, stop, weights))
-
-
 @kernel
-def split(rows: Floats, ids: Ints, weights: Floats, first: int, blocks: int) -> None:
-    """Divide a run of blocks at the end of its left half, along its widest column."""
-    start, stop = first * LANES, min(len(rows), (first + blocks) * LANES)
-    _halve(rows, ids, weights, start, stop, (first + (blocks + 1) // 2) * LANES)
+def arrange(rows: Floats, ids: Ints, weights: Floats, first: int, blocks: int, whole: bool) -> None:
+    """Put a run of blocks in k-d order, down to quarters of blocks; or halve it once.
 
-
-@kernel
-def arrange(rows: Floats, ids: Ints, weights: Floats, first: int, blocks: int) -> None:
-    """Put a run of blocks in k-d order, down to quarters of blocks."""
+    A run is divided at the end of its left half, along its widest column.
+    """
+    # What waits begins with some quarter of a block and is so many quarters long.
     waiting = np.empty((64, 2), np.int64)
-    waiting[0, 0], waiting[0, 1] = first, blocks
+    waiting[0, 0], waiting[0, 1] = 4 * first, 4 * blocks
     depth = 1
     while depth > 0:
         depth -= 1
-        first, blocks = waiting[depth, 0], waiting[depth, 1]
-        if blocks > 1:
-            split(rows, ids, weights, first, blocks)
-            half = (blocks + 1) // 2
-            waiting[depth, 0], waiting[depth, 1] = first, half
-            waiting[depth + 1, 0], waiting[depth + 1, 1] = first + half, blocks - half
+        begin, span = waiting[depth, 0], waiting[depth, 1]
+        half = 4 * ((span + 4) // 8) if span > 4 else span // 2
+        start, cut = begin * _QUARTER, (begin + half) * _QUARTER
+        stop = min(len(rows), (begin + span) * _QUARTER)
+        if start < cut < stop:
+            _select(rows, ids, start, stop, cut, _widest(rows, start, stop, weights))
+        if whole and half > 1:
+            waiting[depth, 0], waiting[depth, 1] = begin, half
+            waiting[depth + 1, 0], waiting[depth + 1, 1] = begin + half, span - half
             depth += 2
-        else:
-            start, stop = first * LANES, min(len(rows), (first + 1) * LANES)
-            _halve(rows, ids, weights, start, stop, start + LANES // 2)
-            _halve(rows, ids, weights, start, min(stop, start + LANES // 2), start + LANES // 4)
-            _halve(rows, ids, weights, start + LANES // 2, stop, start + 3 * LANES // 4)
+
+
+# The tree is implicit. A node covers a run of blocks; its left child covers the first half of them
+# (rounded up) and is numbered next, its right child follows the left one's whole subtree. A node
+# of m blocks therefore has 2m - 1 nodes below and including itself, and no pointers are stored.
 
 
 @kernel
-def pack(flat: Floats, size: int, columns: int, first: int, last: int) -> None:
-    """Turn each block from 64 rows into ``columns`` lines of 64, in place.
-
-    The lanes after the last record repeat it, so that they widen no box; they are never counted.
-    """
-    rows = np.empty((LANES, columns))
-    for block in range(first, last):
-        origin = block * LANES * columns
-        here = min(LANES, size - block * LANES)
-        for i in range(LANES):
-            for c in range(columns):
-                rows[i, c] = flat[origin + min(i, here - 1) * columns + c]
-        for c in range(columns):
-            for i in range(LANES):
-                flat[origin + c * LANES + i] = rows[i, c]
-
-
-@kernel
-def boxes_of(blocks: Floats) -> Floats:
-    """Return the lowest and highest value of every column in every node."""
-    total, columns = blocks.shape[0], blocks.shape[1]
+def boxes_of(low: Floats, high: Floats) -> Floats:
+    """Return the lowest and highest value of every column in every node, from those of blocks."""
+    total, columns = low.shape
     boxes = np.empty((2 * total - 1, 2, columns))
     covered = np.empty((2 * total - 1, 2), np.int64)
     covered[0, 0], covered[0, 1] = 0, total
@@ -138,18 +110,13 @@ def boxes_of(blocks: Floats) -> Floats:
             covered[right, 0], covered[right, 1] = first + half, count - half
     for node in range(2 * total - 2, -1, -1):
         first, count = covered[node, 0], covered[node, 1]
+        right = node + 2 * ((count + 1) // 2)
         for c in range(columns):
             if count == 1:
-                low = high = blocks[first, c, 0]
-                for i in range(LANES):
-                    low = min(low, blocks[first, c, i])
-                    high = max(high, blocks[first, c, i])
+                boxes[node, 0, c], boxes[node, 1, c] = low[first, c], high[first, c]
             else:
-                right = node + 2 * ((count + 1) // 2)
-                low = min(boxes[node + 1, 0, c], boxes[right, 0, c])
-                high = max(boxes[node + 1, 1, c], boxes[right, 1, c])
-            boxes[node, 0, c] = low
-            boxes[node, 1, c] = high
+                boxes[node, 0, c] = min(boxes[node + 1, 0, c], boxes[right, 0, c])
+                boxes[node, 1, c] = max(boxes[node + 1, 1, c], boxes[right, 1, c])
     return boxes
 
 
