@@ -31,10 +31,10 @@ import whitecrow as wc
 from benchmarks.common import best_of, emit, parser, print_table
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.count import Count, gather, release
-from whitecrow.counting.printed import paper_smooth_sensitivity
 from whitecrow.counting.smooth import smooth_sensitivity
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.neighbours import open_engine
+from whitecrow_research.papers.okada.printed import paper_smooth_sensitivity
 
 BETA = 3
 SHARE = 0.01

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from whitecrow.counting.printed import enclosing_radius, largest_enclosed
 from whitecrow_research.papers import Context, load, run, write
 from whitecrow_research.papers.okada import discovery, settings
+from whitecrow_research.papers.okada.printed import enclosing_radius, largest_enclosed
 from whitecrow_research.papers.okada.sets import synthetic_one, synthetic_two
 
 PAPER = load("okada")

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from whitecrow.counting.ball_cover import ball_cover
 from whitecrow.counting.calibration import Calibration, calibrate
-from whitecrow.counting.printed import largest_enclosed, paper_smooth_sensitivity
 from whitecrow.exhaustive import Report, loss
 from whitecrow_audit.verify.point_sets import (
     HEXAGON,
@@ -205,21 +204,29 @@ def from_cover(
     decay: Fraction,
     *,
     size_is_cap: bool = False,
+    capped: bool = True,
     shorter: int = 0,
 ) -> Fraction:
-    """S written out term by term, with a cover, a cap and a range of t of one's choice."""
+    """S written out term by term, with a cover, a cap and a range of t of one's choice.
+
+    With the size for a cap it is the paper's Algorithm 2; not ``capped``, as printed: only the
+    rule by which it stops has the cap.
+    """
     points = as_array(x, len(universe.domain[0]))
     others = np.array(degrees(x, universe.radius)) - 1
     cap = universe.cap(k)
     limit = max(1, len(x)) if size_is_cap else cap
     own = 1 if universe.relation == "replace_one" else 0
     best = Fraction(0)
-    for t in range(cap + 1 - own - shorter):
+    for t in range(limit + 1 - own - shorter):
+        if not capped and best >= decay**t * limit:
+            break
         most = max(
             cover(points[np.abs(others - centre) <= t], universe.radius) if x else 0
             for centre in (k, k - 1)
         )
-        best = max(best, decay**t * min(limit, max(1, most + t + own)))
+        value = max(1, most + t + own)
+        best = max(best, decay**t * (min(limit, value) if capped else value))
     return best
 
 
@@ -228,23 +235,14 @@ def centred(points: NDArray[np.float64], radius: float) -> int:
     return int(count_in(points, points, 2 * radius).max()) if len(points) else 0
 
 
+def all_but_last(points: NDArray[np.float64], radius: float) -> int:
+    """What Algorithm 1 finds as printed: it tests i < |P|."""
+    return ball_cover(points[:-1], radius)
+
+
 def stopped(points: NDArray[np.float64], radius: float) -> int:
     """A search with time for two points: exact if they were enough, else all points."""
     return ball_cover(points, radius) if len(points) <= 2 else len(points)
-
-
-def papers(
-    universe: Universe, x: Database, k: int, decay: Fraction, *, printed: bool, uncapped: bool
-) -> float:
-    """The paper's Algorithm 2, corrected or as printed."""
-    return paper_smooth_sensitivity(
-        as_array(x, 1),
-        k=k,
-        radius=universe.radius,
-        smoothing=-math.log(decay),
-        printed=printed,
-        uncapped=uncapped,
-    )
 
 
 def smaller_noise(noise: Calibration, sensitivity: Fraction) -> Calibration:
@@ -265,13 +263,15 @@ def _loss(
     return {f"loss on every edge, {mechanism}, epsilon {epsilon}{tuned}": run}
 
 
+_line_6 = partial(from_cover, size_is_cap=True, capped=False)
+
 _SENSITIVITIES: dict[str, tuple[Sensitivity, Sequence[Universe]]] = {
     "Algorithm 1 as printed (the last point is never looked at)": (
-        partial(from_cover, partial(largest_enclosed, printed=True)),
+        partial(from_cover, all_but_last),
         SMALL,
     ),
-    "Algorithms 1 and 2 as printed": (partial(papers, printed=True, uncapped=True), SMALL[1:]),
-    "line 6 not capped": (partial(papers, printed=False, uncapped=True), SMALL[1:]),
+    "Algorithms 1 and 2 as printed": (partial(_line_6, all_but_last), SMALL[1:]),
+    "line 6 not capped": (partial(_line_6, ball_cover), SMALL[1:]),
     "points within 2r of a data point": (partial(from_cover, centred), LINES[:1]),
     "a search stopped early": (partial(from_cover, stopped), SMALL),
     "the cap N under add/remove": (partial(from_cover, ball_cover, size_is_cap=True), SMALL[:1]),
@@ -306,7 +306,7 @@ CHECKS: Checks = {
         for mechanism in ("analytic_gaussian", "paper_gaussian")
     },
     "the paper's algorithms, corrected": partial(
-        smooth_and_above, SMALL[1:], partial(papers, printed=False, uncapped=False), DECAYS[1:2]
+        smooth_and_above, SMALL[1:], partial(from_cover, ball_cover, size_is_cap=True), DECAYS[1:2]
     ),
     **{
         f"mutant: {words}": partial(smooth_and_above, universes, sensitivity, DECAYS[:2])

@@ -10,9 +10,9 @@ import numpy as np
 
 from whitecrow.counting.calibration import Calibration, calibrate
 from whitecrow.counting.kissing import KISSING, global_sensitivity, separated
-from whitecrow.counting.printed import degrees, paper_smooth_sensitivity
 from whitecrow.counting.smooth import smooth_bound
 from whitecrow_research.papers.okada.drawing import draw
+from whitecrow_research.papers.okada.printed import degrees, paper_smooth_sensitivity
 from whitecrow_research.papers.okada.sets import Sample, adult, synthetic_one
 from whitecrow_research.papers.report import Context, Row, Section, Table, mean_interval
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.counting.kissing import global_sensitivity
-from whitecrow.counting.printed import degrees
 from whitecrow_research.papers.okada.drawing import draw
+from whitecrow_research.papers.okada.printed import degrees
 from whitecrow_research.papers.okada.sets import Sample, adult, ionosphere, synthetic_two
 from whitecrow_research.papers.report import Context, Row, Section, Table, Verdict
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whitecrow.counting.printed import degrees
+from whitecrow_research.papers.okada.printed import degrees
 from whitecrow_research.papers.okada.sets import (
     Sample,
     adult,

@@ -98,13 +98,12 @@ def paper_smooth_sensitivity(
     radius: float,
     smoothing: float,
     printed: bool = False,
-    uncapped: bool = False,
 ) -> float:
     """Algorithm 2: the paper's smooth upper bound (replace-one), with its early stop.
 
     Corrected, the cap N is used in the returned value too and the last points are looked at;
     it is then the maximum over t of ``e^(-smoothing t) min(N, U_t)`` (docs/mechanisms.md 3.1).
-    ``printed`` keeps both errors, ``uncapped`` that of Algorithm 2 alone.
+    ``printed`` keeps both errors.
     """
     n = len(points)
     others = degrees(points, radius) - 1
@@ -118,7 +117,7 @@ def paper_smooth_sensitivity(
             chosen = points[np.abs(others - centre) <= t]
             covers[centre] = largest_enclosed(chosen, radius, printed=printed)
         value = max(covers.values()) + t + 1
-        if not (printed or uncapped):
+        if not printed:
             value = min(n, value)
         best = max(best, math.exp(-smoothing * t) * value)
     return best
