@@ -191,7 +191,6 @@ def test_the_histogram_counts_bins_like_numpy():
 def test_few_within_counts_records_within_reach(values, beta, reach, data):
     own = int(data.draw(st.sampled_from(list(values))))
     near = sum(abs(int(x) - own) <= reach for x in values)
-    assert FewWithin(beta, reach).near(values, own) == near
     assert FewWithin(beta, reach).outlier(values, own) == (near <= beta)
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from whitecrow.explain import search as draws_module
-from whitecrow.explain.search import SEARCHES, SourceDraws, draws_of, search
+from whitecrow.explain.search import SEARCHES, Draws, draws_of, search
 from whitecrow.explain.unaccounted import law_of
 from whitecrow.noise.seeded import SeededSource
 from whitecrow_audit.verify.explain import Listed
@@ -28,7 +28,7 @@ def run(kind, draws, utilities=UTILITIES, start=7, samples=2):
 def test_frequencies_follow_the_exact_law(kind):
     law = law_of(lambda draws: run(kind, draws))
     assert sum(law.values()) == pytest.approx(1)
-    draws = SourceDraws(SeededSource(f"search {kind}"))
+    draws = Draws(SeededSource(f"search {kind}"))
     counted = Counter(run(kind, draws) for _ in range(RUNS))
     assert set(counted) <= set(law)
     kept = [found for found, p in law.items() if p * RUNS >= 5]
@@ -125,5 +125,5 @@ def test_giving_up_is_counted_in_tries(monkeypatch):
             asked.extend(contexts)
             return [False] * len(contexts)
 
-    assert SourceDraws(SeededSource(1)).matching(Nothing(3, {})) is None
+    assert Draws(SeededSource(1)).matching(Nothing(3, {})) is None
     assert len(asked) == 40

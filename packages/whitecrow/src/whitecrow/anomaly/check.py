@@ -26,6 +26,8 @@ from whitecrow.errors import invalid
 from whitecrow.figures import new_figure
 from whitecrow.privacy import Exactly, exact
 
+Floats = NDArray[np.float64]
+
 _SLACK = 1e-9
 _SHOWN = 36
 _DATABASES = 20_000
@@ -141,21 +143,13 @@ class ModelReport:
                     axes.plot(*ends, color="C3" if wrong else "0.7", lw=3 if wrong else 1, zorder=1)
         for number, (x, y) in spots.items():
             distance = self.discrepancy[graph.records(number), graph.universe[place]]
-            axes.scatter(
-                x,
-                y,
-                s=420,
-                zorder=2,
-                edgecolors="C0",
-                color="skyblue" if self._labels[number, place] else "white",
-            )
+            colour = "skyblue" if self._labels[number, place] else "white"
+            axes.scatter(x, y, s=420, zorder=2, edgecolors="C0", color=colour)
             counts = "".join(map(str, graph.counts[number].tolist()))
             text = f"{counts}\n{'⊥' if distance is None else distance}"
             axes.text(x, y, text, ha="center", va="center", fontsize=6, zorder=3)
         axes.set_title(f"distance to the other answer about {graph.universe[place]!r}", fontsize=9)
-        axes.set_ylabel("records")
-        axes.set_xticks([])
-        axes.set_yticks(sorted({y for _, y in spots.values()}))
+        axes.set(ylabel="records", xticks=[], yticks=sorted({y for _, y in spots.values()}))
         return axes
 
 
@@ -204,11 +198,8 @@ def check_model(
     step = exact(epsilon, owner="check_model")
     level = 0 if k is None else whole(k, "check_model", "k")
     records = records_of(universe)
-    width = len(records)
-    room = size_for(width, _DATABASES)
-    if size is None:
-        size = max(1, 2 * (room - level) // 3)
-    size = whole(size, "check_model", "size")
+    room = size_for(len(records), _DATABASES)
+    size = max(1, 2 * (room - level) // 3) if size is None else whole(size, "check_model", "size")
     graph = DatabaseGraph(records, max(size + level, min(room, 2 * size + level)))
     return _Check(model, graph, None if k is None else level, step, size).report()
 
@@ -222,9 +213,8 @@ class _Check:
         self.model, self.graph, self.k, self.epsilon = model, graph, k, epsilon
         self.label: Callable[..., bool] = getattr(model, "label", model)
         self.alpha = int(getattr(model, "alpha", 1))
-        sizes = graph.counts.sum(axis=1)
-        self.inner = np.flatnonzero(sizes <= size)
-        self.is_inner = sizes <= size
+        self.is_inner = graph.counts.sum(axis=1) <= size
+        self.inner = np.flatnonzero(self.is_inner)
         self.labels = graph.labels(self.label)
         self.sensitive = np.ones_like(self.labels)
         if k is not None:  # present and no anomaly, within k insertions and removals
@@ -245,7 +235,8 @@ class _Check:
             inside = self.is_inner[larger]
             pairs.append((smaller[inside], larger[inside]))
         bound = self._bounds() if hasattr(self.model, "bound") else exact_distance
-        self._check_values(bound)
+        for number, place in np.argwhere(~(bound >= 1) & self.is_inner[:, None])[:1]:
+            self._fail(f"λ is {bound[number, place]:g}, below 1", number, number, place)
         for smaller, larger in pairs:
             self._check_pairs(bound, smaller, larger)
         self._check_distance(bound, exact_distance, every)
@@ -296,22 +287,16 @@ class _Check:
                 self._fail(why, smaller[at], larger[at], place)
         self.sensitive = self.sensitive | declared
 
-    def _bounds(self) -> NDArray[np.float64]:
+    def _bounds(self) -> Floats:
         def value(records: Database, i: Hashable) -> float:
             bound = self.model.bound(list(records), i, self.k)
             return _NONE if bound is None else float(bound)
 
         return self.graph.computed(value, np.float64, self.inner)
 
-    def _check_values(self, bound: NDArray[np.float64]) -> None:
-        for number, place in np.argwhere(~(bound >= 1) & self.is_inner[:, None])[:1]:
-            self._fail(f"λ is {bound[number, place]:g}, below 1", number, number, place)
-
-    def _check_pairs(self, bound: NDArray[np.float64], smaller: Counts, larger: Counts) -> None:
+    def _check_pairs(self, bound: Floats, smaller: Counts, larger: Counts) -> None:
         one, other = bound[smaller], bound[larger]
-        both = np.isinf(one) & np.isinf(other)
-        with np.errstate(invalid="ignore"):
-            apart = np.where(both, 0.0, np.abs(one - other))
+        apart = _apart(one, other)
         changes = self.labels[smaller] != self.labels[larger]
         ones = (one == 1) & (other == 1)
         for wrong, why in (
@@ -322,9 +307,7 @@ class _Check:
                 values = f" ({one[at, place]:g} and {other[at, place]:g})"
                 self._fail(why + values.replace("inf", "none"), smaller[at], larger[at], place)
 
-    def _check_distance(
-        self, bound: NDArray[np.float64], distance: NDArray[np.float64], pairs: Edges
-    ) -> None:
+    def _check_distance(self, bound: Floats, distance: Floats, pairs: Edges) -> None:
         for number, place in np.argwhere((bound > distance) & self.is_inner[:, None])[:1]:
             to = np.zeros_like(self.labels)
             to[number] = True
@@ -334,7 +317,7 @@ class _Check:
             why = f"λ is {bound[number, place]:g} and {distance[number, place]:g} steps are enough"
             self._fail(why.replace("inf", "none"), number, int(nearest), place)
 
-    def _worst_loss(self, bound: NDArray[np.float64], pairs: Edges) -> float:
+    def _worst_loss(self, bound: Floats, pairs: Edges) -> float:
         """Return the loss of Construction 1, run at ε / α."""
         rate = float(self.epsilon) / self.alpha
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -345,8 +328,12 @@ class _Check:
         worst = 0.0
         for smaller, larger in pairs:
             for answer in (yes, no):
-                one, other = answer[smaller], answer[larger]
-                with np.errstate(invalid="ignore"):
-                    losses = np.where(one == other, 0.0, np.abs(one - other))
+                losses = _apart(answer[smaller], answer[larger])
                 worst = max(worst, float(losses.max(initial=0.0)))
         return worst
+
+
+def _apart(one: Floats, other: Floats) -> Floats:
+    """How far apart two are; what is infinite on both sides is not."""
+    with np.errstate(invalid="ignore"):
+        return np.where(one == other, 0.0, np.abs(one - other))

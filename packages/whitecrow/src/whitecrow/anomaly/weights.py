@@ -54,11 +54,10 @@ class CountingModel(AnomalyModel):
             columns = getattr(i, "_fields", tuple(f"column {n}" for n in range(len(a))))
             numeric = [isinstance(value, int | float) for value in a]
             card = Card("records", tuple(map(_column, columns, numeric)))
-            rows = (
+            here, there = (
                 [float(one) if number else float(one != own) for one, own, number in row]
                 for row in (zip(a, a, numeric, strict=True), zip(b, a, numeric, strict=True))
             )
-            here, there = rows
             weights[i, other] = sum(
                 weight
                 for weight, relation in self.balls(columns, card)
@@ -131,10 +130,8 @@ class CountingModel(AnomalyModel):
 
     def zone(self, columns: Sequence[str], card: Card, k: int) -> tuple[int, float, str]:
         """Return tau, the widest radius, and the metric with what weighs how much."""
-        return self.tau(k), self._radius(columns, card), self.measure(columns, card)
-
-    def _radius(self, columns: Sequence[str], card: Card) -> float:
-        return max((relation.radius for _, relation in self.balls(columns, card)), default=0.0)
+        widest = max((relation.radius for _, relation in self.balls(columns, card)), default=0.0)
+        return self.tau(k), widest, self.measure(columns, card)
 
     def measure(self, columns: Sequence[str], card: Card) -> str:
         """Name how records are weighed: a text that no other way of weighing has."""
@@ -148,12 +145,7 @@ def _column(name: str, numeric: bool) -> Column:
 _RADIUS = "How near a neighbour is, in the metric's unit; 0 means the same place."
 _METRIC = "How far apart two records are."
 _METRICS_ARE = "See :class:`whitecrow.neighbours.NeighbourRelation`."
-
-
-def _compared_by(metric: str, card: Card, *, alone: bool = False) -> tuple[str, ...]:
-    """Name the columns that a metric can compare."""
-    categories = alone or metric in ("hamming", "gower", "mixed")
-    return comparable(card, categories=categories)
+_COMPARE_CATEGORIES = ("hamming", "gower", "mixed")
 
 
 class WithinRadius(CountingModel):
@@ -190,7 +182,7 @@ class WithinRadius(CountingModel):
         return relation_on(card, columns, self.metric, self.radius)
 
     def compared(self, card: Card) -> tuple[str, ...]:
-        return _compared_by(self.metric, card, alone=self.alone)
+        return comparable(card, categories=self.alone or self.metric in _COMPARE_CATEGORIES)
 
     def balls(self, columns: Sequence[str], card: Card) -> tuple[Ball, ...]:
         """Every record within the radius counts 1."""
@@ -210,17 +202,10 @@ class _FewWithinRadius(WithinRadius):
         group="model",
         kw_only=False,
     )
-    radius: Number = Number(
-        least=0,
-        must="a finite number of at least 0",
-        help=_RADIUS,
-        group="model",
-        kw_only=False,
-    )
+    radius: Number = Number(least=0, help=_RADIUS, group="model", kw_only=False)
 
     @property
     def threshold(self) -> int:  # type: ignore[override]
-        """Most neighbours."""
         return self.beta
 
 
@@ -275,13 +260,7 @@ class KthNeighbourAnomaly(WithinRadius):
         group="model",
         kw_only=False,
     )
-    radius: Number = Number(
-        least=0,
-        must="a finite number of at least 0",
-        help=_RADIUS,
-        group="model",
-        kw_only=False,
-    )
+    radius: Number = Number(least=0, help=_RADIUS, group="model", kw_only=False)
     metric: Choice[str] = Choice(
         METRICS,
         help=_METRIC,
@@ -294,7 +273,6 @@ class KthNeighbourAnomaly(WithinRadius):
 
     @property
     def threshold(self) -> int:  # type: ignore[override]
-        """Others within the radius, and itself."""
         return self.nth
 
 
@@ -346,7 +324,6 @@ class KernelAnomaly(CountingModel):
 
     @property
     def threshold(self) -> int:  # type: ignore[override]
-        """Most weight."""
         return self.most
 
     @property
@@ -355,7 +332,7 @@ class KernelAnomaly(CountingModel):
         return int(self.heights[-1])
 
     def compared(self, card: Card) -> tuple[str, ...]:
-        return _compared_by(self.metric, card)
+        return comparable(card, categories=self.metric in _COMPARE_CATEGORIES)
 
     @property
     def near(self) -> str:
@@ -468,7 +445,6 @@ class SimilarityAnomaly(_FewWithinRadius):
     kind = "similarity"
     radius: Number = Number(
         least=0,
-        must="a finite number of at least 0",
         help="How much two similar records may differ, over all columns.",
         group="model",
         kw_only=False,

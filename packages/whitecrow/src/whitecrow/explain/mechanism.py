@@ -9,7 +9,7 @@ import numpy as np
 from whitecrow.explain._utilities import Overlap
 from whitecrow.explain.facts import ExplainFacts
 from whitecrow.explain.question import Explain
-from whitecrow.explain.search import Draws, SourceDraws, search
+from whitecrow.explain.search import Draws, search
 from whitecrow.noise import Source
 
 
@@ -20,7 +20,7 @@ def release(question: Explain, facts: ExplainFacts, source: Source | None = None
     answer has the same law on every pair the promise covers, since it depends on the data
     through the matching set alone; under the differential notion it does not occur.
     """
-    context = searched(question, facts, SourceDraws(source))
+    context = searched(question, facts, Draws(source))
     if context is None:
         words = f"in no context was the record found to be an outlier in {question.metric}"
         return {"context": None, "words": words, "where": None}

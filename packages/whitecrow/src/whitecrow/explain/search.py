@@ -42,30 +42,46 @@ class Graph(Protocol):
         """Return one of the matching contexts of that utility, by its place among them."""
 
 
-class Draws(Protocol):
-    """Where a search's randomness comes from."""
+TRIES = 2**16
+"""How many uniform contexts are tried before "none matches" is the answer; public."""
+
+_FIRST_BATCH = 16
+_LAST_BATCH = 1024
+
+
+class Draws:
+    """Where a search's randomness comes from: a source, or whatever overrides all of this."""
+
+    def __init__(self, source: Source | None = None) -> None:
+        self._source = source or system_source()
 
     def below(self, n: int) -> int:
         """Return a uniform whole number in ``0 .. n-1``."""
+        return self._source.below(n)
 
     def choose(self, utilities: Sequence[int], eta: Fraction) -> int:
         """Return a place, privately, by permute-and-flip with weight ``eta``."""
+        return permute_and_flip(utilities, eta, self._source)
 
     def level(self, levels: Sequence[int], counts: Sequence[int], eta: Fraction) -> int:
         """Return the place of a level by the exponential mechanism over all candidates."""
+        return exponential_levels(levels, counts, eta, self._source)
 
     def matching(self, graph: Graph) -> int | None:
         """Return a uniform matching context, or None if none was met in a fixed number of tries."""
+        tried, batch = 0, _FIRST_BATCH
+        while tried < TRIES:
+            drawn = [self._source.bits(graph.bits) for _ in range(min(batch, TRIES - tried))]
+            for context, fits in zip(drawn, graph.match(drawn), strict=True):
+                if fits:
+                    return context
+            tried += len(drawn)
+            batch = min(2 * batch, _LAST_BATCH)
+        return None
 
 
 def draws_of(kind: str, samples: int) -> int:
-    """Return how many private draws a search makes at the most.
-
-    Examples
-    --------
-    >>> draws_of("direct", 50), draws_of("bfs", 50)
-    (1, 51)
-    """
+    """Return how many private draws a search makes at the most."""
     return samples + 1 if kind in ("dfs", "bfs") else 1
 
 
@@ -169,37 +185,3 @@ def _bfs(graph: Graph, draws: Draws, samples: int, start: int, eta: Fraction) ->
             return visited
         here = frontier.pop(draws.choose(graph.utility(frontier), eta))
         visited.append(here)
-
-
-TRIES = 2**16
-"""How many uniform contexts are tried before "none matches" is the answer; public."""
-
-_FIRST_BATCH = 16
-_LAST_BATCH = 1024
-
-
-class SourceDraws:
-    """Draws from a source."""
-
-    def __init__(self, source: Source | None = None) -> None:
-        self._source = source or system_source()
-
-    def below(self, n: int) -> int:
-        return self._source.below(n)
-
-    def choose(self, utilities: Sequence[int], eta: Fraction) -> int:
-        return permute_and_flip(utilities, eta, self._source)
-
-    def level(self, levels: Sequence[int], counts: Sequence[int], eta: Fraction) -> int:
-        return exponential_levels(levels, counts, eta, self._source)
-
-    def matching(self, graph: Graph) -> int | None:
-        tried, batch = 0, _FIRST_BATCH
-        while tried < TRIES:
-            drawn = [self._source.bits(graph.bits) for _ in range(min(batch, TRIES - tried))]
-            for context, fits in zip(drawn, graph.match(drawn), strict=True):
-                if fits:
-                    return context
-            tried += len(drawn)
-            batch = min(2 * batch, _LAST_BATCH)
-        return None

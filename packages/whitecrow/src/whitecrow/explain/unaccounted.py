@@ -21,7 +21,7 @@ from whitecrow.explain.contexts import Space
 from whitecrow.explain.facts import ExplainFacts, gather
 from whitecrow.explain.mechanism import matching, searched
 from whitecrow.explain.question import Explain
-from whitecrow.explain.search import TRIES, Draws, Graph, SourceDraws
+from whitecrow.explain.search import TRIES, Draws, Graph
 from whitecrow.noise import Source
 from whitecrow.noise.laws import exponential_levels_pmf, permute_and_flip_pmf
 
@@ -74,7 +74,7 @@ def context_release(
     ((0,),)
     """
     space, _, program = _program(attributes, metric, record, sizes, parameters)
-    return _codes(space, program(SourceDraws(source)))
+    return _codes(space, program(Draws(source)))
 
 
 def exact_release_law(
@@ -167,7 +167,7 @@ def _codes(space: Space, context: int | None) -> Context:
 # The law of a search, by replaying it along every sequence of decisions
 
 
-class _Replay:
+class _Replay(Draws):
     """Follows a given sequence of decisions, then takes the first branch, noting all others."""
 
     def __init__(self, path: Sequence[int]) -> None:
@@ -211,11 +211,6 @@ def law_of(program: Callable[[Draws], T]) -> dict[T, float]:
     """Return the exact distribution of what a program of draws returns.
 
     The program is run once for every sequence of decisions, so it must be small.
-
-    Examples
-    --------
-    >>> law_of(lambda draws: draws.below(2) + draws.below(2))
-    {0: 0.25, 1: 0.5, 2: 0.25}
     """
     law: dict[T, float] = defaultdict(float)
     pending: list[list[int]] = [[]]

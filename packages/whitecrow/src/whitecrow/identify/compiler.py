@@ -37,10 +37,10 @@ and rounds by 2^-53 of itself below.)
 _LEAST = 2.0**-900
 """Doubles from here on keep their relative precision through the products of the check."""
 
-Floats = NDArray[np.float64]
-
 _AGREES = 1e-9
 _MOST_COINS = 12
+
+Floats = NDArray[np.float64]
 
 
 class Coins:
@@ -122,17 +122,15 @@ class Base:
 def chance_of_yes(draw: Draw, records: Database, i: Any) -> float:
     """Return the exact probability of "yes", by following every way its coins may fall."""
     yes = 0.0
-    open_paths: list[list[bool]] = [[]]
-    while open_paths:
-        path = open_paths.pop()
+    pending: list[list[bool]] = [[]]
+    while pending:
+        path = pending.pop()
         coins = _Followed(path)
         answer = draw(list(records), i, coins)
         if not isinstance(answer, bool):
             raise invalid("Base", "draw", "True or False", answer)
         yes += coins.probability * answer
-        open_paths += [
-            [*coins.taken[:place], False] for place in range(len(path), len(coins.taken))
-        ]
+        pending += [[*coins.taken[:at], False] for at in range(len(path), len(coins.taken))]
     return yes
 
 
@@ -158,8 +156,8 @@ class Compiled:
         """Return λ: the capped sensitive distance less the capped distance among all databases."""
         cap = error_cap(self.base.epsilon, FLOOR)
         level = None if self.model.everyone(self.k) else self.k
-        far, near = (self.model.bound(list(records), i, k) or cap for k in (level, None))
-        return max(0, min(cap, far) - min(cap, near))
+        far, near = (min(cap, self.model.bound(list(records), i, k) or cap) for k in (level, None))
+        return max(0, far - near)
 
     def wrong(self, records: Sequence[Any], i: Any) -> float:
         """Return the probability of a wrong answer. A fact, if the records are."""
@@ -221,15 +219,14 @@ def compiled(
     for name, given, kind in (("base", base, Base), ("model", model, AnomalyModel)):
         if not isinstance(given, kind):
             raise invalid("compiled", name, f"a {kind.__name__}", given)
-    level = whole(k, "compiled", "k")
+    mechanism = Compiled(base, model, whole(k, "compiled", "k"))
     graph = DatabaseGraph(universe, whole(size, "compiled", "size"))
-    mechanism = Compiled(base, model, level)
     labels = graph.labels(lambda records, i: bool(model.label(list(records), i)))
     wrong = _declared(graph, base, labels)
     sensitive = np.ones_like(labels)
-    if not model.everyone(level):
+    if not model.everyone(k):
         sensitive = graph.computed(
-            lambda records, i: bool(model.sensitive(list(records), i, level)), np.bool_
+            lambda records, i: bool(model.sensitive(list(records), i, k)), np.bool_
         )
     _check_pairs(graph, mechanism, labels, wrong, sensitive)
     return mechanism
@@ -266,7 +263,10 @@ def _declared(graph: DatabaseGraph, base: Base, labels: Flags) -> Floats:
     """Return the declared chances of error, once the base was seen to have them."""
 
     def checked(records: Database, i: Any) -> float:
-        declared = _probability(base.wrong(list(records), i))
+        declared = base.wrong(list(records), i)
+        if not isinstance(declared, int | float) or not (declared == 0 or _LEAST <= declared <= 1):
+            must = "a function to probabilities: 0, or between 2^-900 and 1"
+            raise invalid("Base", "wrong", must, declared)
         yes = chance_of_yes(base.draw, records, i)
         does = 1 - yes if labels[graph.number(records), graph.place(i)] else yes
         if not math.isclose(declared, does, rel_tol=_AGREES, abs_tol=1e-15):
@@ -274,7 +274,7 @@ def _declared(graph: DatabaseGraph, base: Base, labels: Flags) -> Floats:
                 f"The base mechanism is not what it declares: about {i!r} in {records}, it errs "
                 f"with probability {does:.3g}, not {declared:.3g}."
             )
-        return declared
+        return float(declared)
 
     try:
         return np.asarray(graph.computed(checked, np.float64))
@@ -284,13 +284,6 @@ def _declared(graph: DatabaseGraph, base: Base, labels: Flags) -> Floats:
         raise InvalidInput(
             f"The base mechanism cannot be read: it raised {type(error).__name__}: {error}."
         ) from error
-
-
-def _probability(wrong: object) -> float:
-    if isinstance(wrong, int | float) and (wrong == 0 or _LEAST <= wrong <= 1):
-        return float(wrong)
-    must = "a function to probabilities: 0, or between 2^-900 and 1"
-    raise invalid("Base", "wrong", must, wrong)
 
 
 def _check_pairs(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -133,7 +132,8 @@ def map_of_counts(
         )
         if bound is None:
             return -math.inf
-        return _log_error(bound if cap is None else min(bound, cap), step)
+        steps = bound if cap is None else min(bound, cap)
+        return -float(step * steps) - math.log1p(math.exp(-float(step)))
 
     pairs, back = np.unique(np.stack([copies, neighbours], axis=1), axis=0, return_inverse=True)
     losses = np.array([_loss(int(v), int(b), beta, wrong) for v, b in pairs])
@@ -141,10 +141,6 @@ def map_of_counts(
     where = back.ravel()
     covered = neighbours >= beta + 1 - reach
     return PrivacyMap(losses[where], 1.0 - errors[where], neighbours <= beta, covered)
-
-
-def _log_error(bound: int, step: Fraction) -> float:
-    return -float(step * bound) - math.log1p(math.exp(-float(step)))
 
 
 def _loss(copies: int, neighbours: int, beta: int, wrong: Callable[[int, int], float]) -> float:

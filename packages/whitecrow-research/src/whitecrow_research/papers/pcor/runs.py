@@ -12,7 +12,7 @@ import numpy as np
 
 from whitecrow.anomaly.detectors import Detector
 from whitecrow.explain import Explain, ExplainFacts, gather
-from whitecrow.explain.search import Draws, Graph, SourceDraws, search
+from whitecrow.explain.search import Draws, Graph, search
 from whitecrow.noise.seeded import SeededSource
 from whitecrow_research.papers.pcor.data import Study
 from whitecrow_research.papers.report import mean_interval
@@ -20,7 +20,7 @@ from whitecrow_research.papers.report import mean_interval
 _TRIES = 100_000
 
 
-class SimulatedDraws:
+class SimulatedDraws(Draws):
     """The paper's draws in floating point: the exponential mechanism. Fit for simulation only."""
 
     def __init__(self, seed: int) -> None:
@@ -147,7 +147,7 @@ def repeated(
         fresh = replace(reference.facts.exact_graph)  # with nothing evaluated yet
         for run in range(runs):
             key = (seed * 1_000 + number) * 1_000 + run
-            draws: Draws = SourceDraws(SeededSource(key)) if shipped else SimulatedDraws(key)
+            draws = Draws(SeededSource(key)) if shipped else SimulatedDraws(key)
             graph = reference.facts.exact_graph if run or kind == "direct" else fresh
             start = time.perf_counter()
             context = search(

@@ -45,25 +45,27 @@ class Detector(Protocol):
         """Build the detector that :meth:`to_json` wrote."""
 
 
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as JSON: rationals as text."""
+    return {name: str(v) if isinstance(v, Fraction) else v for name, v in values.items()}
+
+
 @dataclass(frozen=True)
 class _Written:
-    """Detectors whose JSON is their kind and their parameters, rationals as text."""
+    """Detectors whose JSON is their kind and their parameters."""
 
     kind: ClassVar[str]
 
     def to_json(self) -> dict[str, Any]:
-        parameters = {
-            name: str(value) if isinstance(value, Fraction) else value
-            for name, value in vars(self).items()
-        }
-        return {"kind": self.kind, **parameters}
+        return {"kind": self.kind, **plain(vars(self))}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         return cls(**{parameter.name: data[parameter.name] for parameter in fields(cls)})
 
 
-SIDES = ("both", "high", "low")
+_SIDES = {"both": "from", "high": "above", "low": "below"}
+"""What may be flagged, and where of the mean that lies."""
 
 _BITS = 24
 """Critical values are rounded to this many binary places: far finer than the test's meaning, far
@@ -103,8 +105,8 @@ class Grubbs(_Written):
         if level >= 1:
             raise invalid("Grubbs", "level", "a number above 0 and below 1", self.level)
         object.__setattr__(self, "level", level)
-        if self.sides not in SIDES:
-            raise invalid("Grubbs", "sides", f"one of {', '.join(SIDES)}", self.sides)
+        if self.sides not in _SIDES:
+            raise invalid("Grubbs", "sides", f"one of {', '.join(_SIDES)}", self.sides)
 
     def shares(self, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the critical share of ``S1^2`` in ``n * S2`` for populations of these sizes.
@@ -130,8 +132,8 @@ class Grubbs(_Written):
         return total * total > share * size * squares
 
     def words(self) -> str:
-        side = {"both": "from", "high": "above", "low": "below"}[self.sides]
-        return f"it lies too far {side} the mean by Grubbs' test at level {self.level!s}"
+        where = f"{_SIDES[self.sides]} the mean"
+        return f"it lies too far {where} by Grubbs' test at level {self.level!s}"
 
 
 def moments(values: Values, own: int) -> tuple[int, int]:
@@ -332,15 +334,9 @@ class FewWithin(_Written):
         """Return the model on a grid: ``|a-b| <= radius`` of grid values, decided exactly."""
         return cls(model.beta, Fraction(model.radius) // step)
 
-    def near(self, values: Values, own: int) -> int:
-        """Return how many records, itself included, lie within reach."""
-        return int(
-            np.searchsorted(values, own + self.reach, "right")
-            - np.searchsorted(values, own - self.reach, "left")
-        )
-
     def outlier(self, values: Values, own: int) -> bool:
-        return self.near(values, own) <= self.beta
+        below = np.searchsorted(values, own - self.reach, "left")
+        return bool(np.searchsorted(values, own + self.reach, "right") - below <= self.beta)
 
     def words(self) -> str:
         return f"at most {self.beta} records, itself included, lie within {self.reach} steps of it"

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow import plugins
-from whitecrow.anomaly.detectors.exact import Values
+from whitecrow.anomaly.detectors.exact import Values, plain
 from whitecrow.declaration import whole
 from whitecrow.errors import BrokenPlugin, InvalidInput, MissingExtra, invalid
 from whitecrow.privacy import exact
@@ -197,7 +197,11 @@ class FittedDetector:
         return f"{self._listed()} of {self._detector.origin()}, fitted on the population, says so"
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self._detector.name, "parameters": self._plain()}
+        return {
+            "kind": self.kind,
+            "name": self._detector.name,
+            "parameters": plain(self._parameters),
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -206,15 +210,9 @@ class FittedDetector:
         # Checked before they become keyword arguments, where any name would do.
         return cls(detector.name, **detector.checked(data.get("parameters", {})))
 
-    def _plain(self) -> dict[str, Any]:
-        return {
-            name: str(value) if isinstance(value, Fraction) else value
-            for name, value in self._parameters.items()
-        }
-
     def _listed(self, *, quoted: bool = False) -> str:
         name = self._detector.name
-        settings = [f"{key}={value}" for key, value in self._plain().items()]
+        settings = [f"{key}={value}" for key, value in plain(self._parameters).items()]
         return ", ".join([repr(name), *settings]) if quoted else f"{name}({', '.join(settings)})"
 
 
