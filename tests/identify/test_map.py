@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from whitecrow.errors import InvalidInput
-from whitecrow.identify.map import draw, privacy_map
+from whitecrow.identify.map import privacy_map
 
 RNG = np.random.default_rng(2)
 DATA = np.concatenate([RNG.normal(size=(400, 2)), [[6.0, 6.0], [6.0, 6.0], [-9.0, 9.0]]])
@@ -58,11 +58,8 @@ def test_the_cap_changes_the_map_by_no_more_than_the_floor():
     assert np.abs(capped.accuracy - free.accuracy).max() < 1e-6
 
 
-def test_a_map_is_withheld_and_can_be_drawn(tmp_path):
+def test_a_map_is_withheld():
     found = privacy_map(DATA, **MODEL, k=1, epsilon=1)
     assert repr(found) == "<facts withheld>"
-    assert draw(found, DATA, tmp_path / "map.png", title="SP").stat().st_size > 10_000
-    with pytest.raises(InvalidInput, match="two coordinates"):
-        draw(found, DATA[:, :1], tmp_path / "bad.png")
     with pytest.raises(InvalidInput, match="notion"):
         privacy_map(DATA, **MODEL, k=1, epsilon=1, notion="none")

@@ -82,4 +82,4 @@ def test_the_default_mechanism_is_chosen_from_public_formulas():
     assert best_mechanism("gaussian", 1) == best_mechanism("laplace", 1) == "independent"
     assert best_mechanism("gaussian", 10_000) == "buffered"
     assert best_mechanism("gaussian", None) == "endless"
-    assert best_mechanism("laplace", 30) == "independent"
+    assert best_mechanism("laplace", 30) == best_mechanism("laplace", 365) == "independent"

@@ -115,11 +115,6 @@ def novelty_discrepancy(neighbours: int, *, beta: int, own: int = 1) -> int:
 
     The answer "it would be an anomaly" holds for ``neighbours + own <= beta`` and depends on the
     data through ``neighbours`` alone (docs/mechanisms.md 10.1).
-
-    Examples
-    --------
-    >>> [novelty_discrepancy(n, beta=3) for n in range(6)]
-    [3, 2, 1, 1, 2, 3]
     """
     above = neighbours + own - beta
     return _steps(above if above > 0 else 1 - above, own)
@@ -142,11 +137,6 @@ def error_cap(epsilon: Fraction, floor: Fraction) -> int:
 
     ``min(λ, c)`` is as private as λ (a constant keeps every property the proof uses), and
     neighbours need to be counted only up to ``beta + c``.
-
-    Examples
-    --------
-    >>> error_cap(Fraction(1, 10), Fraction(1, 10**9))
-    209
     """
     steps = Fraction(math.log(floor.denominator) - math.log(floor.numerator)) / epsilon
     return 1 + math.ceil(steps)

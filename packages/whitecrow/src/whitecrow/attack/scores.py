@@ -23,13 +23,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 def segments(releases: npt.ArrayLike, width: int) -> Floats:
-    """Cut series (on the last axis) into segments of ``width``.
-
-    Examples
-    --------
-    >>> segments(range(7), 3).tolist()
-    [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
-    """
+    """Cut series (on the last axis) into segments of ``width``."""
     series = np.asarray(releases, dtype=np.float64)
     if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 2:
         raise invalid("attack", "width", "a whole number of at least 2", width)
@@ -154,8 +148,7 @@ def overlap(releases: npt.ArrayLike, width: int, confidence: float = 0.95) -> Fl
     tiny = np.finfo(np.float64).tiny
     low, high = np.maximum(low, tiny), np.maximum(high, tiny)
     before, here = slice(None, -1), slice(1, None)
-    least = low[..., before].copy()
-    most = high[..., before].copy()
+    least, most = low[..., before].copy(), high[..., before].copy()
     least[..., :-1] = np.minimum(least[..., :-1], low[..., 2:])
     most[..., :-1] = np.maximum(most[..., :-1], high[..., 2:])
     return np.asarray(np.maximum(low[..., here] / most, least / high[..., here]))
@@ -177,12 +170,7 @@ def score(releases: npt.ArrayLike, *, width: int = 10, method: str = "growing") 
     return METHODS[method](releases, width)
 
 
-METHODS = {
-    "growing": growing_window,
-    "fixed": fixed_window,
-    "levene": levene,
-    "overlap": overlap,
-}
+METHODS = {"growing": growing_window, "fixed": fixed_window, "levene": levene, "overlap": overlap}
 
 
 # Flags: thresholds, precision, recall, F, AUC, and the base rate, without which they mean nothing

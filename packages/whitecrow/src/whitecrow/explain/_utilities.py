@@ -295,24 +295,18 @@ def register_utility(utility: CustomUtility) -> CustomUtility:
 
 
 def utility_from_json(data: str | Mapping[str, Any]) -> Utility:
-    """Build a utility from its name or from the JSON object it wrote.
-
-    Examples
-    --------
-    >>> utility_from_json("overlap")
-    Overlap()
-    """
-    kind = data if isinstance(data, str) else data.get("kind")
-    if kind == "population":
-        return Population()
-    if kind == "overlap":
-        return Overlap()
-    if kind == "isolation":
-        return Isolation(None if isinstance(data, str) else data.get("crowd"))
-    if kind == "custom" and not isinstance(data, str):
-        utility = _REGISTERED.get(data["name"])
-        if utility is not None and utility.to_json() == dict(data):
+    """Build a utility from its name or from the JSON object it wrote."""
+    written: dict[str, Any] = {"kind": data} if isinstance(data, str) else dict(data)
+    kind, name = written.get("kind"), written.get("name")
+    for simple in (Population, Overlap):
+        if kind == simple.kind:
+            return simple()
+    if kind == Isolation.kind:
+        return Isolation(written.get("crowd"))
+    if kind == CustomUtility.kind and isinstance(name, str):
+        utility = _REGISTERED.get(name)
+        if utility is not None and utility.to_json() == written:
             return utility
-        raise InvalidInput(f"The utility {data['name']!r} is not registered here in this form.")
+        raise InvalidInput(f"The utility {name!r} is not registered here in this form.")
     must = "one of population, overlap, isolation, or a CustomUtility"
     raise invalid("Explain", "utility", must, data)

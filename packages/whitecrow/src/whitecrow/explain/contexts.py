@@ -31,15 +31,7 @@ Label = str | int
 
 @dataclass(frozen=True)
 class Attribute:
-    """One attribute of contexts and every value it may take, whether or not it occurs.
-
-    Examples
-    --------
-    >>> from whitecrow.data import Card, Column
-    >>> card = Card("toy", (Column("age", "integer", lower=18, upper=95, edges=(40, 65)),))
-    >>> Attribute.of("age", card).labels
-    ('[18, 40)', '[40, 65)', '[65, 95]')
-    """
+    """One attribute of contexts and every value it may take, whether or not it occurs."""
 
     name: str  # the column
     # How each value is written: a category, a whole number, or an interval such as "[18, 40)".
@@ -131,8 +123,9 @@ class Attribute:
         if self.intervals:
             parts = [self._interval_where(column, code) for code in chosen]
             return parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})"
-        values = (_literal(self.labels[code]) for code in chosen)
-        return f"{column} IN ({', '.join(values)})"
+        labels = (self.labels[code] for code in chosen)
+        texts = (x if isinstance(x, int) else "'" + x.replace("'", "''") + "'" for x in labels)
+        return f"{column} IN ({', '.join(map(str, texts))})"
 
     def _interval_where(self, column: str, code: int) -> str:
         parts = []
@@ -159,10 +152,6 @@ def _whole(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
-
-
-def _literal(label: Label) -> str:
-    return str(label) if isinstance(label, int) else "'" + label.replace("'", "''") + "'"
 
 
 @dataclass(frozen=True)
@@ -287,15 +276,7 @@ _MOST = 2**36
 
 @dataclass(frozen=True)
 class Grid:
-    """A public rounding of the metric: ``rint((x - origin) / step)``, a function of x alone.
-
-    Examples
-    --------
-    >>> from whitecrow.data import Card, Column
-    >>> card = Card("toy", (Column("Salary", lower=100_000, upper=3_000_000),))
-    >>> Grid.of("Salary", card).step
-    Fraction(1, 1000)
-    """
+    """A public rounding of the metric: ``rint((x - origin) / step)``, a function of x alone."""
 
     origin: float  # the card's lower bound, or 0
     # The card's resolution; without one, 1 for integers and otherwise the largest power of ten that

@@ -198,11 +198,10 @@ class Explain(Question):
             elif not column.lower <= value <= column.upper:
                 must = f"between the card's bounds {column.lower:g} and {column.upper:g}"
                 raise invalid(_OWNER, self.metric, must, value)
-        own = int(grid.cells(np.array([float(value)]))[0])
         detector = self.detector
         if isinstance(detector, DistanceAnomaly):
-            return grid, own, FewWithin.of(detector, grid.step)
-        return grid, own, detector
+            detector = FewWithin.of(detector, grid.step)
+        return grid, int(grid.cells(np.array([float(value)]))[0]), detector
 
     def searching(self, space: Space) -> str:
         """Return the search that will be used; refuse direct where there are too many contexts."""
@@ -269,10 +268,12 @@ class Explain(Question):
             [[name, self.record[name]] for name in (*self.attributes, self.metric)],
             reading,
         ]
+        text = json.dumps(decides, sort_keys=True, allow_nan=False)
+        digest = hashlib.sha256(text.encode()).hexdigest()
         return (
             f"the contexts over {', '.join(self.attributes)} in which the record ({record}) is an "
             f"outlier in {self.metric}, in steps of {grid.step!s} ({self.rule()}), stay the "
-            f"same under the card {reading} (condition {_digest(decides)})"
+            f"same under the card {reading} (condition {digest[:32]})"
         )
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
@@ -290,9 +291,9 @@ class Explain(Question):
         if self.notion == "differential":
             rate = float(self.epsilon) / card.contribution
             margin = self.guesses.from_json(guesses).margin
-            outlook = _unconditional(self, space.bits, search, rate, margin, figures)
+            outlook = self._unconditional(space.bits, search, rate, margin, figures)
         else:
-            outlook = _conditional(self, space.bits, search, float(eta), figures)
+            outlook = self._conditional(space.bits, search, float(eta), figures)
         words = (
             f"A context over {', '.join(self.attributes)} for the record, out of 2^{space.bits} "
             f"that contain its values, where an outlier in {self.metric} is a record for which "
@@ -301,6 +302,55 @@ class Explain(Question):
             "question: it is not protected, and what is said of it is said openly."
         )
         return words, figures
+
+    def _conditional(self, bits: int, search: str, eta: float, figures: dict[str, Any]) -> str:
+        candidates = bits * math.log(2) if search == "direct" else math.log(self.samples + 1)
+        short = (candidates - math.log(1 - _SURE)) / eta
+        figures["shortfall_95"] = math.ceil(short)
+        among = "all matching contexts" if search == "direct" else "the contexts visited"
+        return (
+            "The answer is always a context in which the record is an outlier, or that none was "
+            f"found; with probability {_SURE:.0%} its utility is at most {math.ceil(short)} below "
+            f"the best of {among}. Anyone who sees the answer knows for certain that the record is "
+            "an outlier there; if one more or one fewer record would change in which contexts it "
+            "is one, nothing is promised about that record (ask with notion='differential' for a "
+            "promise without this condition)."
+        )
+
+    def _unconditional(
+        self, bits: int, search: str, rate: float, margin: int | None, figures: dict[str, Any]
+    ) -> str:
+        detector, utility = self.detector, self.preferred
+        assert isinstance(detector, DistanceAnomaly | FewWithin)
+        assert isinstance(utility, Isolation)
+        words = (
+            "The answer is always a context, and the promise to everyone else has no condition; "
+            "the price of that is that the record may be no outlier in it."
+        )
+        if search != "direct":
+            return words + (
+                " A sampling search looks at a random part of the contexts, so no bound on that "
+                "follows from public facts; the direct search has one."
+            )
+        beta, crowd = detector.beta, utility.spread
+        full = outlier_probability(beta, rate, bits)
+        needed = math.ceil((math.log(_SURE / (1 - _SURE)) + bits * math.log(2)) / rate)
+        figures |= {"margin_for_95": needed, "margin_most": beta}
+        figures["probability_at_most_margin"] = full
+        words += (
+            f" If some context leaves it at most beta+1-s of {beta} records near and at least "
+            f"s*{crowd}/{beta} far, it is an outlier in the answer with probability at least 95% "
+            f"for s >= {needed}, and at least {_floor(full)} for the largest possible s = {beta}."
+        )
+        if needed > beta:
+            words += " That is out of reach here: raise epsilon or beta, or use fewer free values."
+        if margin is not None:
+            if margin > beta:
+                raise invalid("describe", "margin", f"a whole number between 0 and {beta}", margin)
+            chance = outlier_probability(margin, rate, bits)
+            figures["probability"] = chance
+            words += f" For the margin {margin} you expect, it is at least {_floor(chance)}."
+        return words
 
     def says(self, answer: Any) -> Said:
         """Name the context, in words and as a condition in SQL."""
@@ -320,82 +370,15 @@ def outlier_probability(margin: int, rate: float, bits: int) -> float:
     A context of this margin with its share of a crowd has utility ``margin`` (in units of the
     crowd), every context in which the record is no outlier has at most 0, and there are
     ``2**bits`` contexts (``proof.md``, Theorem 6).
-
-    Examples
-    --------
-    >>> round(outlier_probability(20, 1.0, 22), 3)
-    0.991
     """
     # ln of the number of other contexts; a single context is certain.
     others = bits * math.log(2) + math.log1p(-(2.0**-bits)) if bits else -math.inf
     return 1 / (1 + math.exp(min(700.0, others - rate * margin)))
 
 
-def _conditional(
-    question: Explain, bits: int, search: str, eta: float, figures: dict[str, Any]
-) -> str:
-    candidates = bits * math.log(2) if search == "direct" else math.log(question.samples + 1)
-    short = (candidates - math.log(1 - _SURE)) / eta
-    figures["shortfall_95"] = math.ceil(short)
-    among = "all matching contexts" if search == "direct" else "the contexts visited"
-    return (
-        "The answer is always a context in which the record is an outlier, or that none was "
-        f"found; with probability {_SURE:.0%} its utility is at most {math.ceil(short)} below "
-        f"the best of {among}. Anyone who sees the answer knows for certain that the record is an "
-        "outlier there; if one more or one fewer record would change in which contexts it is one, "
-        "nothing is promised about that record (ask with notion='differential' for a promise "
-        "without this condition)."
-    )
-
-
-def _unconditional(
-    question: Explain,
-    bits: int,
-    search: str,
-    rate: float,
-    margin: int | None,
-    figures: dict[str, Any],
-) -> str:
-    detector, utility = question.detector, question.preferred
-    assert isinstance(detector, DistanceAnomaly | FewWithin)
-    assert isinstance(utility, Isolation)
-    words = (
-        "The answer is always a context, and the promise to everyone else has no condition; "
-        "the price of that is that the record may be no outlier in it."
-    )
-    if search != "direct":
-        return words + (
-            " A sampling search looks at a random part of the contexts, so no bound on that "
-            "follows from public facts; the direct search has one."
-        )
-    beta, crowd = detector.beta, utility.spread
-    full = outlier_probability(beta, rate, bits)
-    needed = math.ceil((math.log(_SURE / (1 - _SURE)) + bits * math.log(2)) / rate)
-    figures |= {"margin_for_95": needed, "margin_most": beta, "probability_at_most_margin": full}
-    words += (
-        f" If some context leaves it at most beta+1-s of {beta} records near and at least "
-        f"s*{crowd}/{beta} far, it is an outlier in the answer with probability at least 95% for "
-        f"s >= {needed}, and at least {_floor(full)} for the largest possible s = {beta}."
-    )
-    if needed > beta:
-        words += " That is out of reach here: raise epsilon or beta, or use fewer free values."
-    if margin is not None:
-        if margin > beta:
-            raise invalid("describe", "margin", f"a whole number between 0 and {beta}", margin)
-        chance = outlier_probability(margin, rate, bits)
-        figures["probability"] = chance
-        words += f" For the margin {margin} you expect, it is at least {_floor(chance)}."
-    return words
-
-
 def _floor(chance: float) -> str:
     """Show a lower bound without rounding it up."""
     return f"{math.floor(chance * 1000) / 10:g}%"
-
-
-def _digest(decides: list[Any]) -> str:
-    text = json.dumps(decides, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _utility(given: Utility | None, detector: Detector | DistanceAnomaly, notion: str) -> Utility:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow.anomaly import DistanceAnomaly, law
 from whitecrow.declaration import whole
 from whitecrow.errors import invalid
-from whitecrow.figures import new_figure
 from whitecrow.neighbours import count_all
 from whitecrow.neighbours.relation import embedded
 from whitecrow.place.question import FLOOR, checked_floor
@@ -158,28 +156,3 @@ def _loss(copies: int, neighbours: int, beta: int, wrong: Callable[[int, int], f
         for a, b in zip(here, outputs(*other), strict=True):
             worst = max(worst, 0.0 if a == b else abs(a - b))
     return worst
-
-
-def draw(found: PrivacyMap, points: ArrayLike, path: str | Path, *, title: str = "") -> Path:
-    """Draw loss and accuracy of a map over two coordinates of the records.
-
-    The picture shows private records, so keep it where the data are kept.
-    """
-    places = np.asarray(points, dtype=np.float64)
-    if places.ndim != 2 or places.shape != (len(found.loss), 2):
-        raise invalid("draw", "points", "have two coordinates for each record", places.shape)
-    figure = new_figure(10, 4.2)
-    panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    finite = found.loss[np.isfinite(found.loss)]
-    ceiling = float(finite.max()) if len(finite) else 1.0
-    for panel, values, label, colours in (
-        (panels[0], np.minimum(found.loss, ceiling), "loss ln A", "viridis"),
-        (panels[1], found.accuracy, "probability of a right answer", "cividis"),
-    ):
-        order = np.argsort(found.anomalous, kind="stable")  # anomalies on top
-        marks = panel.scatter(*places[order].T, c=values[order], s=6, cmap=colours)
-        figure.colorbar(marks, ax=panel, label=label)
-    if title:
-        figure.suptitle(title)
-    figure.savefig(path, dpi=110)
-    return Path(path)

@@ -205,8 +205,6 @@ class Publisher:
                 "Records leave only in a question that says so (leaves=...): a leave is one more "
                 "event and is paid for."
             )
-        if not self._users and users is None and leavers is None:
-            return Day(joins, gone)
         for name, count, who in (("users", len(joins), users), ("leavers", len(gone), leavers)):
             if self._users and count and who is None:
                 raise invalid("update", name, "given: the unit of privacy is a user", None)

@@ -65,11 +65,6 @@ class Independent(Counter):
     """Fresh noise on each period's sum; a running sum adds the noisy periods up.
 
     An event touches one period, so no horizon is needed; the error grows as the square root of t.
-
-    Examples
-    --------
-    >>> Independent().step((7,), 3, -1)
-    ((9,), 9)
     """
 
     bits: int = 0

@@ -99,12 +99,9 @@ def _bounded(
         return day.exact_joins, day.exact_leaves, state.exact_used
     used = dict(state.exact_used)
     kept = []
-    for place, (values, users) in enumerate(
-        (
-            (day.exact_joins, day.exact_join_users or ()),
-            (day.exact_leaves, day.exact_leave_users or ()),
-        )
-    ):
+    joins = day.exact_joins, day.exact_join_users or ()
+    leaves = day.exact_leaves, day.exact_leave_users or ()
+    for place, (values, users) in enumerate((joins, leaves)):
         keep = ~np.isnan(values)
         for i in np.flatnonzero(keep).tolist():
             counts = list(used.get(users[i], (0, 0)))
@@ -185,10 +182,10 @@ def to_store(state: PublisherState) -> dict[str, Any]:
     return {
         "plan": state.plan.to_json(),
         "done": state.done,
-        "epoch": state.exact_position.epoch,
-        "within": state.exact_position.within,
-        "memories": state.exact_position.exact_memories,
-        "base": state.exact_position.base,
+        "epoch": position.epoch,
+        "within": position.within,
+        "memories": position.exact_memories,
+        "base": position.base,
         "waiting": state.exact_waiting,
         "used": state.exact_used,
         "last": [point.to_json() for point in state.last],

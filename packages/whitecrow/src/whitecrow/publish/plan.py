@@ -72,15 +72,6 @@ def best_mechanism(noise: str, horizon: int | None) -> str:
 
     Under Gaussian noise these are the optimised buffers, or, with an unknown horizon, the strategy
     that needs none: both in constant memory.
-
-    Examples
-    --------
-    >>> best_mechanism("gaussian", 365), best_mechanism("laplace", 365)
-    ('buffered', 'independent')
-    >>> best_mechanism("gaussian", None)
-    'endless'
-    >>> best_mechanism("laplace", 10_000)
-    'tree'
     """
     if horizon == 1:
         return "independent"  # there is nothing to add up

@@ -12,16 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Card, Column
-from whitecrow.declaration import (
-    Choice,
-    Declared,
-    Epsilon,
-    Exact,
-    Maybe,
-    Name,
-    Number,
-    Whole,
-)
+from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Name, Number, Whole
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.figures import new_figure
 from whitecrow.limits import Limits, sorting, worst_case
@@ -232,12 +223,16 @@ class Publish(Question):
             how = {"clip_method": clip.get("method"), "clip_periods": clip.get("periods")}
             return rest, {"private_clip": ends, **how}
 
-    def draw(self, answer: Any, path: str) -> None:
-        _draw(answer, path)
-
     def settle(self) -> None:
         """Check what belongs together, and fill in what follows."""
-        self._check_column()
+        if self.view == "each_period" and self.mechanism not in ("", "independent"):
+            hint = "The others pay for running sums, which this view does not show."
+            must = "'independent' for each_period"
+            raise invalid("Publish", "mechanism", must, self.mechanism, hint)
+        if self.statistic == "count" and self.column is not None:
+            raise invalid("Publish", "column", "left out of a count", self.column)
+        if self.statistic != "count" and self.column is None:
+            raise invalid("Publish", "column", "the name of a column", self.column)
         calendar = Calendar.of(self.start, self.period)
         self.put("start", calendar.start)
         self.put("period", calendar.period)
@@ -255,16 +250,6 @@ class Publish(Question):
             each = self.view == "each_period"
             best = "independent" if each else best_mechanism(self.noise, self.horizon)
             self.put("mechanism", best)
-
-    def _check_column(self) -> None:
-        if self.view == "each_period" and self.mechanism not in ("", "independent"):
-            hint = "The others pay for running sums, which this view does not show."
-            must = "'independent' for each_period"
-            raise invalid("Publish", "mechanism", must, self.mechanism, hint)
-        if self.statistic == "count" and self.column is not None:
-            raise invalid("Publish", "column", "left out of a count", self.column)
-        if self.statistic != "count" and self.column is None:
-            raise invalid("Publish", "column", "the name of a column", self.column)
 
     @property
     def retired(self) -> str:
@@ -340,7 +325,7 @@ class Publish(Question):
             resolution = self.resolution
             if resolution is None and column.resolution is not None:
                 resolution = _on_card(column.resolution)
-            if resolution is None and column.type == "integer":
+            elif resolution is None and column.type == "integer":
                 resolution = Fraction(1)
         return PublicationPlan(
             statistic=self.statistic,
@@ -362,9 +347,7 @@ class Publish(Question):
     def price(self, card: Card) -> Guarantee:
         """Return what the whole series costs, however many periods are shown."""
         self.check(card)
-        if self.rho is not None:
-            return ZeroConcentrated(self.rho)
-        return DifferentialPrivacy(self.budget)
+        return (DifferentialPrivacy if self.rho is None else ZeroConcentrated)(self.budget)
 
     def expected_error(
         self, card: Card, times: npt.ArrayLike, *, per_period: float = 0.0
@@ -452,29 +435,33 @@ class Publish(Question):
             shown,
         )
 
-
-def _draw(answer: Mapping[str, Any], path: str) -> None:
-    """Draw a released series with its error band: public numbers only."""
-    series = answer["series"]
-    times = np.arange(len(series))
-    values = np.array([np.nan if p["value"] is None else p["value"] for p in series])
-    errors = np.array([np.nan if p["error"] is None else p["error"] for p in series])
-    figure = new_figure(8, 3.4)
-    axes = figure.subplots()
-    band = {"color": "#7aa6c2", "alpha": 0.35, "linewidth": 0, "label": "two standard deviations"}
-    axes.fill_between(times, values - 2 * errors, values + 2 * errors, **band)
-    axes.plot(times, values, color="#1f4e79", linewidth=1.2, label="released")
-    # The first, wide bands would squeeze the rest of the picture.
-    steady = values[len(values) // 10 :]
-    spread = errors[len(errors) // 10 :]
-    low, high = np.nanmin(steady - 4 * spread), np.nanmax(steady + 4 * spread)
-    if np.isfinite([low, high]).all() and low < high:
-        axes.set_ylim(low, high)
-    places = np.unique(np.linspace(0, len(series) - 1, 6).astype(int))
-    axes.set_xticks(places, [series[i]["period"] for i in places])
-    axes.set(title=f"{answer['statistic']} ({answer['view']})", ylabel="released")
-    axes.legend(loc="best")
-    figure.savefig(path, dpi=110)
+    def draw(self, answer: Any, path: str) -> None:
+        """Draw a released series with its error band: public numbers only."""
+        series = answer["series"]
+        times = np.arange(len(series))
+        values = np.array([np.nan if p["value"] is None else p["value"] for p in series])
+        errors = np.array([np.nan if p["error"] is None else p["error"] for p in series])
+        figure = new_figure(8, 3.4)
+        axes = figure.subplots()
+        band = {
+            "color": "#7aa6c2",
+            "alpha": 0.35,
+            "linewidth": 0,
+            "label": "two standard deviations",
+        }
+        axes.fill_between(times, values - 2 * errors, values + 2 * errors, **band)
+        axes.plot(times, values, color="#1f4e79", linewidth=1.2, label="released")
+        # The first, wide bands would squeeze the rest of the picture.
+        steady = values[len(values) // 10 :]
+        spread = errors[len(errors) // 10 :]
+        low, high = np.nanmin(steady - 4 * spread), np.nanmax(steady + 4 * spread)
+        if np.isfinite([low, high]).all() and low < high:
+            axes.set_ylim(low, high)
+        places = np.unique(np.linspace(0, len(series) - 1, 6).astype(int))
+        axes.set_xticks(places, [series[i]["period"] for i in places])
+        axes.set(title=f"{answer['statistic']} ({answer['view']})", ylabel="released")
+        axes.legend(loc="best")
+        figure.savefig(path, dpi=110)
 
 
 def _on_card(value: object) -> Fraction:

@@ -51,13 +51,7 @@ _KINDS: dict[str, type[Detector]] = {
 
 
 def detector_from_json(data: Mapping[str, Any]) -> Detector:
-    """Build any detector from the JSON object it wrote.
-
-    Examples
-    --------
-    >>> detector_from_json({"kind": "lof", "k": 5, "threshold": "2"})
-    LocalOutlierFactor(k=5, threshold=Fraction(2, 1))
-    """
+    """Build any detector from the JSON object it wrote."""
     kind = data.get("kind") if isinstance(data, Mapping) else None
     if not isinstance(kind, str) or kind not in _KINDS:
         raise invalid("the question", "detector", f"of a kind among {', '.join(_KINDS)}", kind)

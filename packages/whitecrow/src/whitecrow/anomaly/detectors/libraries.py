@@ -164,9 +164,11 @@ class FittedDetector:
     def __init__(self, name: str, /, **parameters: Any) -> None:
         self._detector = registered(name)
         self._parameters = self._detector.checked(parameters)
+        self._plain = plain(self._parameters)
+        self._settings = [f"{key}={value}" for key, value in self._plain.items()]
 
     def __repr__(self) -> str:
-        return f"FittedDetector({self._listed(quoted=True)})"
+        return f"FittedDetector({', '.join([repr(self._detector.name), *self._settings])})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FittedDetector) and self.to_json() == other.to_json()
@@ -194,14 +196,11 @@ class FittedDetector:
 
     def words(self) -> str:
         """Say when a record is an outlier: the detector, every parameter, whose code decides."""
-        return f"{self._listed()} of {self._detector.origin()}, fitted on the population, says so"
+        called = f"{self._detector.name}({', '.join(self._settings)})"
+        return f"{called} of {self._detector.origin()}, fitted on the population, says so"
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "name": self._detector.name,
-            "parameters": plain(self._parameters),
-        }
+        return {"kind": self.kind, "name": self._detector.name, "parameters": dict(self._plain)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -209,11 +208,6 @@ class FittedDetector:
         detector = registered(data["name"])
         # Checked before they become keyword arguments, where any name would do.
         return cls(detector.name, **detector.checked(data.get("parameters", {})))
-
-    def _listed(self, *, quoted: bool = False) -> str:
-        name = self._detector.name
-        settings = [f"{key}={value}" for key, value in plain(self._parameters).items()]
-        return ", ".join([repr(name), *settings]) if quoted else f"{name}({', '.join(settings)})"
 
 
 # What whitecrow itself offers of scikit-learn and PyOD, with the ranges a question may use. Each is
