@@ -1,12 +1,6 @@
 """What counts as an anomaly."""
 
-from whitecrow.anomaly.model import (
-    AnomalyModel,
-    model_type,
-    models,
-    read_model,
-    register_model,
-)
+from whitecrow.anomaly.model import AnomalyModel, model_type, models, read_model, register_model
 from whitecrow.anomaly.weights import (
     ContextualAnomaly,
     CountingModel,

@@ -154,12 +154,7 @@ class ModelReport:
 
 
 def check_model(
-    model: Any,
-    *,
-    universe: Universe,
-    k: int | None,
-    epsilon: Exactly,
-    size: int | None = None,
+    model: Any, *, universe: Universe, k: int | None, epsilon: Exactly, size: int | None = None
 ) -> ModelReport:
     """Compute whether Construction 1 keeps its promise with a model, on a whole small universe.
 

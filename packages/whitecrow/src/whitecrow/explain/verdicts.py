@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow._compiled import KERNELS
-from whitecrow.anomaly.detectors import (
-    Detector,
-    FewWithin,
-    Grubbs,
-    Histogram,
-    LocalOutlierFactor,
-)
+from whitecrow.anomaly.detectors import Detector, FewWithin, Grubbs, Histogram, LocalOutlierFactor
 from whitecrow.neighbours import parallel
 from whitecrow.question import Progress
 
@@ -33,12 +27,8 @@ _WORD = 64
 _BLOCK = 14
 """Inner bits of the direct search: tables of 2^14 entries stay in the cache."""
 
-_FEW = 12
-"""Up to this many free bits a loop over contexts is quicker than starting threads."""
-
 _PLAIN = 20
 """Up to this many numpy sums sooner than the compiler is loaded."""
-
 
 _DOUBT = 2  # what kernels say where floating point cannot decide
 
@@ -56,11 +46,7 @@ class Population:
     """
 
     def __init__(
-        self,
-        needs: Counts,
-        offsets: Counts,
-        bits: int,
-        counts: Counts | None = None,
+        self, needs: Counts, offsets: Counts, bits: int, counts: Counts | None = None
     ) -> None:
         counts = np.ones(len(offsets), np.int64) if counts is None else counts.copy()
         same = np.flatnonzero((needs < 0).all(axis=1) & (offsets == 0))
@@ -210,8 +196,6 @@ class Verdicts:
             near, beta = self._near
             return all_sums(population, near, progress) <= beta
         count = 1 << population.bits
-        if self._path is not None and population.bits <= _FEW:
-            return self.some(range(count))
         verdicts = np.empty(count, dtype=np.uint8)
         if self._path is None:
             for context in range(count):
@@ -253,8 +237,6 @@ def all_sums(population: Population, amounts: Counts, progress: Progress | None 
         if progress is not None:
             progress(1, 1, "populations")
         return sums
-    if bits <= _FEW:
-        return some_sums(population, amounts, range(1 << bits))
     from whitecrow.explain import _kernels
 
     sums = np.empty(1 << bits, dtype=np.int64)
