@@ -224,15 +224,11 @@ class Space:
                 )
         context = 0
         for attribute, own, shift in zip(self.attributes, self.own, self.shifts, strict=True):
-            chosen = values.get(attribute.name)
-            if chosen is None:
-                context |= ((1 << (attribute.size - 1)) - 1) << shift
-                continue
-            listed = chosen if isinstance(chosen, list | tuple | set | frozenset) else [chosen]
-            for value in listed:
-                code = attribute.label_code(value)
-                if code != own:
-                    context |= 1 << (shift + code - (code > own))
+            codes, chosen = set(range(attribute.size)), values.get(attribute.name)
+            if chosen is not None:
+                listed = chosen if isinstance(chosen, list | tuple | set | frozenset) else [chosen]
+                codes = set(map(attribute.label_code, listed))
+            context |= sum(1 << (shift + code - (code > own)) for code in codes - {own})
         return context
 
     def chosen(self, context: int) -> list[list[int]]:

@@ -50,11 +50,6 @@ class Coefficients:
     decays: tuple[int, ...]
     precision: int  # the binary places of both
 
-    def share(self) -> list[Fraction]:
-        """Return ``weight / (1 - decay)`` for each buffer: what it feeds back in the long run."""
-        one = 1 << self.precision
-        return [Fraction(w, one - d) for w, d in zip(self.weights, self.decays, strict=True)]
-
     def bounds(self, horizon: int) -> list[tuple[int, int]]:
         """Enclose ``b_k`` from above for the lags ``k = 1, 2, ..., horizon - 1`` in order.
 
@@ -148,7 +143,9 @@ class Buffered(Counter):
     def _rounding(self) -> Fraction:
         """What the floors of the buffers can add to one effect, in units."""
         unit = 1 << self.recurrence.precision
-        return sum(self.recurrence.share()) * Fraction(self._scales.multiple[-1], unit * unit)
+        buffers = zip(self.recurrence.weights, self.recurrence.decays, strict=True)
+        fed_back = sum(Fraction(weight, unit - decay) for weight, decay in buffers)
+        return fed_back * Fraction(self._scales.multiple[-1], unit * unit)
 
     @cached_property
     def _scales(self) -> Scales:
@@ -267,10 +264,8 @@ class Variances:
 
     def at(self, times: npt.NDArray[np.int64]) -> Floats:
         """Return the variance at ``times`` (1, 2, ...)."""
-        variances = np.empty(len(times))
-        for start in range(0, len(times), _CHUNK):
-            variances[start : start + _CHUNK] = self._at(times[start : start + _CHUNK])
-        return variances
+        chunks = [times[start : start + _CHUNK] for start in range(0, len(times), _CHUNK)]
+        return np.concatenate([self._at(chunk) for chunk in chunks or [times]])
 
     def _at(self, times: npt.NDArray[np.int64]) -> Floats:
         block = np.searchsorted(self.lasts, times)
@@ -356,15 +351,8 @@ def _parsed(entry: str, precision: int) -> Coefficients:
 
 
 def fitted(horizon: int, precision: int = PRECISION) -> Coefficients:
-    """Return the buffers for a horizon.
-
-    Examples
-    --------
-    >>> [len(fitted(periods).weights) for periods in (12, 365, 10**6)]
-    [2, 4, 6]
-    """
-    longest = max(_BY_LENGTH)
-    exponent = next((n for n in _BY_LENGTH if horizon <= 1 << n), longest)
+    """Return the buffers for a horizon."""
+    exponent = next((n for n in _BY_LENGTH if horizon <= 1 << n), max(_BY_LENGTH))
     return _parsed(_BY_LENGTH[exponent], precision)
 
 
