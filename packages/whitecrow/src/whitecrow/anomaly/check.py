@@ -126,9 +126,8 @@ class ModelReport:
         asked = self.record if record is None else record
         place = graph.place(graph.universe[0] if asked is None else asked)
         sizes = graph.counts.sum(axis=1)
-        shown = list(np.argsort(sizes, kind="stable")[:_SHOWN])
-        bad = [graph.number(one) for one in self.counterexample or ()]
-        shown = list(dict.fromkeys([*bad, *shown]))
+        bad = [graph.number(database) for database in self.counterexample or ()]
+        shown = dict.fromkeys([*bad, *np.argsort(sizes, kind="stable")[:_SHOWN].tolist()])
         spots: dict[int, tuple[float, int]] = {}
         for size in sorted({int(sizes[number]) for number in shown}):
             row = [number for number in shown if sizes[number] == size]

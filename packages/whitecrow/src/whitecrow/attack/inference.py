@@ -262,7 +262,10 @@ def read_series(releases: object, *, column: str | None = None, outliers: object
             releases = releases[key]
     truth = outliers
     if isinstance(releases, Sequence | np.ndarray):
-        values: Any = [_value(entry) for entry in releases]
+        values: Any = [
+            point.get("value") if isinstance(point, Mapping) else getattr(point, "value", point)
+            for point in releases
+        ]
     else:
         values, truth = _frame(releases, column, outliers)
     try:
@@ -277,12 +280,6 @@ def read_series(releases: object, *, column: str | None = None, outliers: object
             raise InvalidInput("The truth must be as long as the releases.")
         marks = marks.astype(bool)
     return Series(_carried(series), marks)
-
-
-def _value(entry: Any) -> Any:
-    if isinstance(entry, Mapping):
-        return entry.get("value")
-    return getattr(entry, "value", entry)
 
 
 def _carried(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
