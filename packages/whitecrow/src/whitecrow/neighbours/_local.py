@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow._compiled import KERNELS
 from whitecrow.neighbours._engine import LocalRecords, sparse_rows
 from whitecrow.neighbours._grid import MOST_COLUMNS
-from whitecrow.neighbours._kernels.tables import BRANCHES, most_wide_nodes
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
 from whitecrow.neighbours.plans import (
     checked_cap,
@@ -168,10 +167,8 @@ def _space(relation: NeighbourRelation) -> Space:
 def bytes_of(index: Arranged) -> int:
     """Return how much memory an index takes: a function of how many records and columns it has."""
     tables = index.tables
-    arrays = (tables.blocks, tables.boxes, tables.local, tables.frames, index.ids)
-    blocks, columns, _ = tables.blocks.shape
-    wide = most_wide_nodes(int(blocks)) * (BRANCHES * 16 * (int(columns) + 1) + 8)
-    return wide + sum(int(array.nbytes) for array in arrays)
+    arrays = (tables.blocks, tables.local, tables.frames, *tables.tree, index.ids)
+    return sum(int(array.nbytes) for array in arrays)
 
 
 class KeptIndexes:

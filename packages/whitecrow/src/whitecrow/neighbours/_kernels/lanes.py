@@ -24,7 +24,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner
-from whitecrow.neighbours._kernels.tables import LANES, Index, Workspace
+from whitecrow.neighbours._kernels.tables import LANES, LINES, Index, Workspace
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
 
 Floats = NDArray[np.float64]
@@ -36,6 +36,9 @@ _BIT = ir.IntType(1)
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 _VECTOR = ir.VectorType(_FLOAT, _WIDTH)
+
+_LENGTHS, _SUMS = range(LINES)
+"""Where scores begin: with minus half the squared lengths, or minus half the sums."""
 
 _intrinsic: Any = intrinsic
 
@@ -65,7 +68,9 @@ def _dot(builder: Any, score: Any, row: Any, column: Any, category: Any) -> Any:
 
 
 def _sum(builder: Any, score: Any, row: Any, column: Any, category: Any) -> Any:
-    return builder.fsub(score, _apart(builder, row, column))
+    # |a - b| = a + b - 2 min(a, b), one operation less: the sums of a and of b are known.
+    least = builder.select(builder.fcmp_ordered("<", row, column), row, column)
+    return builder.fadd(score, least)
 
 
 def _largest(builder: Any, score: Any, row: Any, column: Any, category: Any) -> Any:
@@ -79,13 +84,13 @@ def _mixed(builder: Any, score: Any, row: Any, column: Any, category: Any) -> An
     return builder.fsub(score, builder.select(category, differs, _apart(builder, row, column)))
 
 
-def _tile(step: Step, *, start_at_zero: bool) -> Any:
+def _tile(step: Step, *, start: int | None) -> Any:
     """Make the tile of two records whose score grows by ``step`` with each column.
 
     The made function takes ``rows`` (float32, columns x 64: the records asked about), the two row
-    numbers, ``blocks`` (float32, blocks x (columns + 1) x 64; the last line of a block is where
-    its scores start), the block number, ``categories`` (uint8, one for each column) and the two
-    lists of thresholds, one for each row. It returns sure, possible, sure, possible.
+    numbers, ``blocks`` (float32, blocks x (columns + LINES) x 64; scores begin with one of the last
+    lines of a block, or with 0), the block number, ``categories`` (uint8, one for each column) and
+    the two lists of thresholds, one for each row. It returns sure, possible, sure, possible.
     """
 
     def typed(
@@ -113,7 +118,7 @@ def _tile(step: Step, *, start_at_zero: bool) -> Any:
             return [_single(builder, rows, builder.add(line, row)) for row in numbers]
 
         tables = (blocks, arguments[4], categories)
-        scores = _scores(builder, step, start_at_zero, tables, values, len(numbers))
+        scores = _scores(builder, step, start, tables, values, len(numbers))
         masks = [
             _reached(builder, score, _single(builder, limit, number))
             for score, number in zip(scores, numbers, strict=True)
@@ -124,7 +129,7 @@ def _tile(step: Step, *, start_at_zero: bool) -> Any:
     return _intrinsic(typed)
 
 
-def _tile_alone(step: Step, *, start_at_zero: bool) -> Any:
+def _tile_alone(step: Step, *, start: int | None) -> Any:
     """Make the tile of a single record.
 
     The made function takes the record (float64, one float32 for each column), ``blocks``, the block
@@ -150,7 +155,7 @@ def _tile_alone(step: Step, *, start_at_zero: bool) -> Any:
             return [builder.fptrunc(_single(builder, record, column), _FLOAT)]
 
         tables = (blocks, arguments[2], categories)
-        (score,) = _scores(builder, step, start_at_zero, tables, values, 1)
+        (score,) = _scores(builder, step, start, tables, values, 1)
         masks = [_reached(builder, score, limit) for limit in arguments[4:]]
         return context.make_tuple(builder, signature.return_type, masks)
 
@@ -173,7 +178,7 @@ def _single(builder: Any, array: Any, offset: Any) -> Any:
 def _scores(
     builder: Any,
     step: Step,
-    start_at_zero: bool,
+    start: int | None,
     tables: tuple[Any, Any, Any],
     values: Callable[[Any], list[Any]],
     count: int,
@@ -186,13 +191,14 @@ def _scores(
         pointer = builder.gep(blocks.data, [offset])
         return builder.load(builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
 
-    lines = builder.add(columns, _I64(1))
+    lines = builder.add(columns, _I64(LINES))
     origin = builder.mul(block, builder.mul(lines, _I64(LANES)))
-    start = builder.add(origin, builder.mul(columns, _I64(LANES)))
     scores = [[cgutils.alloca_once(builder, _VECTOR) for _ in range(_PARTS)] for _ in range(count)]
     for part in range(_PARTS):
-        zero = ir.Constant(_VECTOR, [0.0] * _WIDTH)
-        first = zero if start_at_zero else vector(builder.add(start, _I64(part * _WIDTH)))
+        first = ir.Constant(_VECTOR, [0.0] * _WIDTH)
+        if start is not None:
+            line = builder.add(origin, builder.mul(builder.add(columns, _I64(start)), _I64(LANES)))
+            first = vector(builder.add(line, _I64(part * _WIDTH)))
         for score in scores:
             builder.store(first, score[part])
 
@@ -219,16 +225,16 @@ def _reached(builder: Any, score: list[Any], limit: Any) -> Any:
     return mask
 
 
-_dot_tile = _tile(_dot, start_at_zero=False)
-_sum_tile = _tile(_sum, start_at_zero=True)
-_largest_tile = _tile(_largest, start_at_zero=True)
-_mixed_tile = _tile(_mixed, start_at_zero=True)
+_dot_tile = _tile(_dot, start=_LENGTHS)
+_sum_tile = _tile(_sum, start=_SUMS)
+_largest_tile = _tile(_largest, start=None)
+_mixed_tile = _tile(_mixed, start=None)
 
 
-_dot_alone = _tile_alone(_dot, start_at_zero=False)
-_sum_alone = _tile_alone(_sum, start_at_zero=True)
-_largest_alone = _tile_alone(_largest, start_at_zero=True)
-_mixed_alone = _tile_alone(_mixed, start_at_zero=True)
+_dot_alone = _tile_alone(_dot, start=_LENGTHS)
+_sum_alone = _tile_alone(_sum, start=_SUMS)
+_largest_alone = _tile_alone(_largest, start=None)
+_mixed_alone = _tile_alone(_mixed, start=None)
 
 
 @inner

@@ -12,7 +12,6 @@ from whitecrow.neighbours._kernels.inner import inner
 from whitecrow.neighbours._kernels.lanes import lowest_bit, ones, real_lanes, tile
 from whitecrow.neighbours._kernels.metric import close
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
-from whitecrow.neighbours.relation import SQUARES
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,6 +32,7 @@ def room_for_groups(columns: int) -> tuple[Group, Workspace]:
     group = Group(np.empty((columns, LANES)), np.empty(LANES, np.int64), np.empty(LANES, np.int64))
     space = Workspace(
         np.empty((columns, LANES), np.float32),
+        np.empty(LANES),
         np.empty(LANES),
         np.empty(LANES, np.float32),
         np.empty(LANES, np.float32),
@@ -67,10 +67,9 @@ def look(
             counts[i] += here * (sizes[i] <= inner_size)
         if count & 1:
             opened[count] = opened[count - 1]
-        half = 0.5 if relation.kind == SQUARES else 0.0
         for i in range(active):
-            space.sure[i] = np.float32(half * sizes[i] + sure)
-            space.possible[i] = np.float32(half * sizes[i] + possible)
+            space.sure[i] = np.float32(space.halves[i] + sure)
+            space.possible[i] = np.float32(space.halves[i] + possible)
         real = real_lanes(here)
         for t in range(0, count, 2):
             i, j = opened[t], opened[t + 1]
