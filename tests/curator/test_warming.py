@@ -63,7 +63,7 @@ def test_after_warming_no_question_about_many_records_in_a_warehouse_compiles(
             "curator = wc.Curator.open(sys.argv[2], card=card, budget='99', ledger='sqlite://',"
             " policy=policy, engine='sql')\n"
             "from whitecrow.neighbours.cells import COMPILED, Lattice, Turn\n"
-            "from whitecrow.neighbours.cellwork import CountingNear, Histogram, Nearby\n"
+            "from whitecrow.neighbours._work import CountingNear, Histogram, Nearby\n"
             "from whitecrow.neighbours._work import Group\n"
             "from whitecrow.neighbours.relation import lower\n"
             "assert size > COMPILED\n"

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow._compiled import KERNELS
 from whitecrow.neighbours._engine import LocalRecords, sparse_rows
-from whitecrow.neighbours._grid import MOST_COLUMNS
+from whitecrow.neighbours.cells import GRID_COLUMNS
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
 from whitecrow.neighbours.plans import (
     checked_cap,
@@ -95,7 +95,7 @@ class LocalEngine:
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         form, space = neighbour_relation.form(), _space(neighbour_relation)
         index = self._indexes.get(space)
-        if index is not None and len(form.scales) > MOST_COLUMNS:
+        if index is not None and len(form.scales) > GRID_COLUMNS:
             limit = checked_cap(cap, index.tables.size, "degrees")
             return count_indexed(index, form, limit, self._progress)
         self._latest = None

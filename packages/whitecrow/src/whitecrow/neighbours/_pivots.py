@@ -112,7 +112,7 @@ def _greedy(covers: NDArray[np.bool_]) -> tuple[list[int], NDArray[np.bool_]]:
 
 def _split(form: Form) -> list[tuple[Form, Form]]:
     """Return pairs of forms "within rho" and "within radius - rho", rho ascending."""
-    radius = math.sqrt(form.threshold) if form.kind == SQUARES else form.threshold
+    radius = form.radius
     if form.kind == MIXED and not any(form.scales):
         # Hamming counts: whole parts lose nothing.
         whole = math.floor(radius)

@@ -19,14 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow.data.warehouse import Asked, RemoteDataset, Work, Yields
 from whitecrow.neighbours import _pivots as pivots
 from whitecrow.neighbours import cells
-from whitecrow.neighbours._work import GATHERED, Counting, Group, Uncovered
-from whitecrow.neighbours.cellwork import (
+from whitecrow.neighbours._work import (
+    GATHERED,
     INDEXED,
     Cells,
+    Counting,
     CountingNear,
+    Group,
     Histogram,
     Nearby,
     Sampled,
+    Uncovered,
     Within,
     added,
 )

@@ -9,16 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.data.warehouse import gathered
 from whitecrow.neighbours import parallel
+from whitecrow.neighbours.cells import COMPILED, Lattice, Turn, in_order
 from whitecrow.neighbours.plans import count_in_part, count_records
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
 Matrix = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 _SLACK = 1.0 + 1e-9
 """Far more than the predicate can round."""
@@ -47,10 +50,9 @@ def _reaches(form: Form) -> list[float]:
             (form.threshold * _SLACK + 1e-300) * scale if scale > 0.0 else different
             for scale in form.scales
         ]
-    radius = math.sqrt(form.threshold) if form.kind == SQUARES else form.threshold
-    if form.kind == SQUARES and not 1e-140 < radius < 1e140:
+    if form.kind == SQUARES and not 1e-140 < form.radius < 1e140:
         return [math.inf] * len(form.scales)
-    return [radius * _SLACK] * len(form.scales)
+    return [form.radius * _SLACK] * len(form.scales)
 
 
 GATHERED = 1 << 18
@@ -133,3 +135,228 @@ def _shares(values: Matrix, shares: int) -> NDArray[np.int64]:
         mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
     return (mixed % np.uint64(shares)).astype(np.int64)
+
+
+# Where cells have been counted (:mod:`~whitecrow.neighbours.cells`)
+
+INDEXED = 1 << 21
+"""Records in one index, where they lie."""
+_SMALLEST = 14
+
+
+@dataclass(frozen=True, repr=False)
+class Sampled:
+    """Yields each record with a probability, and how many there are.
+
+    The last column is 0 for a record; where it is 1 the first is a number of records. A sample
+    decides how work is split, and never the counts.
+    """
+
+    part: float
+
+    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
+        source, size = np.random.default_rng(), 0
+        for values in batches:
+            drawn = values[source.random(len(values)) < self.part]
+            yield np.column_stack([drawn, np.zeros(len(drawn))])
+            size, width = size + len(values), values.shape[1]
+        if size:
+            yield np.array([[size, *np.zeros(width - 1), 1.0]])
+
+
+@dataclass(frozen=True, repr=False)
+class Histogram:
+    """Yields the inhabited cells and how many records each holds."""
+
+    lattice: Lattice  # the cells
+    # With more inhabited cells than this in one partition, the rest of it is not looked at.
+    most: int
+
+    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
+        tally = _Tally()
+        for values in gathered(batches, COMPILED):
+            tally.add(self.lattice.keys(values))
+            if tally.used > self.most:
+                break
+        yield np.column_stack(tally.sums()).astype(np.float64)
+
+
+class _Tally:
+    """Counts keys in a table of slots; one that is half full is put aside for a larger one."""
+
+    def __init__(self) -> None:
+        self.used, self._bits = 0, _SMALLEST
+        self._aside: list[tuple[Counts, Counts]] = []
+        self._table = _slots(self._bits)
+
+    def add(self, keys: Counts) -> None:
+        if len(keys) < COMPILED:
+            self._aside.append(np.unique(keys, return_counts=True))
+            return
+        from whitecrow.neighbours._kernels.cells import tally
+
+        done = 0
+        while True:
+            done, self.used = tally(keys, done, self._bits, *self._table, self.used)
+            if done == len(keys):
+                return
+            self._aside.append(self._listed())
+            self.used, self._bits = 0, self._bits + 2
+            self._table = _slots(self._bits)
+
+    def sums(self) -> tuple[Counts, Counts]:
+        parts = [*self._aside, self._listed()]
+        return added(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def _listed(self) -> tuple[Counts, Counts]:
+        held, counts = self._table
+        return held[held >= 0], counts[held >= 0]
+
+
+def _slots(bits: int) -> tuple[Counts, Counts]:
+    return np.full(1 << bits, -1, np.int64), np.zeros(1 << bits, np.int64)
+
+
+@dataclass(frozen=True, repr=False)
+class Cells:
+    """Some cells, and where records lie among them."""
+
+    lattice: Lattice  # all cells
+    keys: Counts  # those that matter, ascending
+
+    def places(self, values: Matrix) -> Counts:
+        """Return the place of each record's cell in the list, -1 if it is not there."""
+        wanted = self.lattice.keys(values)
+        if len(wanted) < COMPILED:
+            return found(self.keys, wanted)
+        from whitecrow.neighbours._kernels.cells import find
+
+        places = np.empty(len(wanted), np.int64)
+        find(self.keys, *self._slots, wanted, places)
+        return places
+
+    @cached_property
+    def _slots(self) -> tuple[NDArray[np.int32], int]:
+        from whitecrow.neighbours._kernels.cells import slots_of
+
+        bits = max(1, int(2 * len(self.keys) - 1).bit_length())
+        return slots_of(self.keys, bits), bits
+
+    def within(self, values: Matrix) -> tuple[Matrix, Counts]:
+        """Return the records of these cells, and their places."""
+        places = self.places(values)
+        inside = places >= 0
+        return values[inside], places[inside]
+
+
+@dataclass(frozen=True, repr=False)
+class Within:
+    """Yields the records of some cells."""
+
+    cells: Cells
+
+    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
+        for values in batches:
+            yield self.cells.within(values)[0]
+
+
+@dataclass(frozen=True, repr=False)
+class Nearby:
+    """What a turn touches: its cells, in an order in which near ones are together."""
+
+    cells: Cells  # the cells
+    rank: Counts  # the place of each in that order
+
+    @staticmethod
+    def of(lattice: Lattice, turn: Turn) -> Nearby:
+        """Put the cells of a turn in order."""
+        rank = np.empty(len(turn.near), np.int64)
+        rank[np.argsort(lattice.along(turn.near))] = np.arange(len(rank))
+        return Nearby(Cells(lattice, turn.near), rank)
+
+    def order(self, places: Counts) -> Counts:
+        """List records that are at these places, cell by cell."""
+        return in_order(self.rank[places])
+
+    def grouping(self, held: Counts) -> Grouping:
+        """Divide the cells, which hold so many records, into groups to be worked on together."""
+        group = np.empty(len(held), np.int64)
+        order = np.argsort(self.rank)
+        group[order] = (np.cumsum(held[order]) - 1) // GATHERED
+        return Grouping(self.cells, group)
+
+
+@dataclass(frozen=True, repr=False)
+class Grouping:
+    """Says which records are worked on together, by a number for each cell that matters."""
+
+    cells: Cells
+    group: Counts
+
+    def __call__(self, values: Matrix) -> Counts:
+        """Return the group of each record, -1 for those that do not matter."""
+        places = self.cells.places(values)
+        return np.where(places < 0, -1, self.group[places])
+
+
+@dataclass(frozen=True, repr=False)
+class CountingNear:
+    """Counts the neighbours of records asked about, among those of the cells that they touch.
+
+    Yields what :class:`Counting` yields. The cells say which records
+    lie together, so that their index needs no sorting.
+    """
+
+    nearby: Nearby  # the cells of records that are compared as they are
+    group: Group  # the records asked about, near ones together
+    cap: int  # where counting stops
+    # Records of a partition in one index, if it has so many. Those that were moved together lie
+    # together: an index of a few of them is far from most that are asked about.
+    together: int = INDEXED
+    alone: bool = False  # whether to keep to one core: others work beside it
+
+    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
+        if self.alone:
+            parallel.limit(1)
+        asked, form = self.group.asked, self.group.form
+        counts = np.zeros(len(asked), np.int64)
+        for values, places in self._together(batches):
+            rows = possible_neighbours(asked, values, form)
+            rows = rows[counts[rows] < self.cap]
+            near = partial(self.nearby.order, places)
+            counts[rows] += count_in_part(values, form, asked[rows], self.cap, near)
+            if bool((counts >= self.cap).all()):
+                break
+        yield numbered(counts, self.cap)
+
+    def _together(self, batches: Iterator[Matrix]) -> Iterator[tuple[Matrix, Counts]]:
+        """Yield the records of the cells and their places, as many together as one index holds."""
+        waiting: list[tuple[Matrix, Counts]] = []
+        for values in batches:
+            waiting.append(self.nearby.cells.within(values))
+            if sum(len(places) for _, places in waiting) >= self.together:
+                yield _joined(waiting)
+                waiting = []
+        if any(len(places) for _, places in waiting):
+            yield _joined(waiting)
+
+
+def _joined(parts: list[tuple[Matrix, Counts]]) -> tuple[Matrix, Counts]:
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def added(keys: Counts, counts: Counts) -> tuple[Counts, Counts]:
+    """Return each key once, ascending, with the sum of its counts."""
+    once, places = np.unique(keys, return_inverse=True)
+    sums = np.zeros(len(once), np.int64)
+    np.add.at(sums, places, counts)
+    return once, sums
+
+
+def found(keys: Counts, wanted: Counts) -> Counts:
+    """Return the places of some keys in an ascending list, -1 for those that are not in it."""
+    if not len(keys):
+        return np.full(len(wanted), -1)
+    places = np.searchsorted(keys, wanted)
+    places[places == len(keys)] = 0
+    return np.where(keys[places] == wanted, places, -1)

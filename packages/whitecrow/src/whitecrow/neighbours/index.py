@@ -21,8 +21,9 @@ from whitecrow.neighbours._kernels.tables import (
     Relation,
     WideTree,
     aligned,
+    room_for,
 )
-from whitecrow.neighbours.relation import MIXED, SQUARES, Form
+from whitecrow.neighbours.relation import MIXED, Form
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -261,8 +262,7 @@ def relation_of(form: Form, index: Arranged, asked: Matrix) -> Relation:
             and index.faithful
             and _faithful(asked, categories)
         )
-    radius = form.threshold**0.5 if form.kind == SQUARES else form.threshold
-    return Relation(form.kind, form.threshold, scales, radius if usable else 0.0)
+    return Relation(form.kind, form.threshold, scales, form.radius if usable else 0.0)
 
 
 def count_in(
@@ -324,13 +324,7 @@ def count_together(index: Arranged, form: Form, asked: Matrix, cap: int) -> Coun
     return _in_spans(_count_together, index, form, asked, cap)
 
 
-def _in_spans(
-    count: Count,
-    index: Arranged,
-    form: Form,
-    asked: Matrix,
-    cap: int,
-) -> Counts:
+def _in_spans(count: Count, index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
     if not asked.flags.writeable:
         asked = asked.copy()  # else the kernel would be compiled once more
     relation = relation_of(form, index, asked)
@@ -347,8 +341,9 @@ def _count_alone(
     from whitecrow.neighbours._kernels.alone import WAITING, count_alone
 
     counts = np.empty(len(asked), np.int64)
-    room = np.empty(WAITING + BRANCHES + asked.shape[1]), np.empty(WAITING, np.int64)
-    count_alone(index.tables, relation, asked, cap, patience, counts, *room)
+    room = np.empty(BRANCHES), np.empty(WAITING), np.empty(WAITING, np.int64)
+    space = room_for(1, asked.shape[1])
+    count_alone(index.tables, relation, asked, cap, patience, counts, space, *room)
     return counts
 
 

@@ -14,7 +14,7 @@ from whitecrow.neighbours._kernels.filter import approach_alone, limits, margins
 from whitecrow.neighbours._kernels.inner import bare, inner
 from whitecrow.neighbours._kernels.lanes import lowest_bit, ones, real_lanes, tile_alone
 from whitecrow.neighbours._kernels.metric import close
-from whitecrow.neighbours._kernels.tables import ALONE, BRANCHES, LANES, Index, Relation
+from whitecrow.neighbours._kernels.tables import ALONE, BRANCHES, LANES, Index, Relation, Workspace
 from whitecrow.neighbours._kernels.wide import compare_children
 
 Floats = NDArray[np.float64]
@@ -32,16 +32,17 @@ def count_alone(
     cap: int,
     patience: int,
     counts: Ints,
-    room: Floats,
+    space: Workspace,
+    least: Floats,
+    keys: Floats,
     nodes: Ints,
 ) -> None:
     """Write min(neighbours, cap) of each record into ``counts``.
 
-    There is ``room`` for WAITING + BRANCHES numbers and one for each column, and for WAITING nodes.
+    There is ``space`` for one record, room for BRANCHES numbers, and twice for what waits.
     A record that needs more than ``patience`` leaves, and hardly gets to the cap, is left ALONE.
     """
-    tree, keys = index.tree, room[:WAITING]
-    least, local = room[WAITING : WAITING + BRANCHES], room[WAITING + BRANCHES :]
+    tree = index.tree
     for i in range(len(asked)):
         record = asked[i]
         count_found, looked, count = 0, 0, 1
@@ -61,7 +62,7 @@ def count_alone(
                 next_node = tree.children[node, 0, child]
                 if next_node < 0:
                     looked += 1
-                    count_found += _look(index, relation, record, -1 - next_node, local)
+                    count_found += _look(index, relation, record, -1 - next_node, space)
                 else:
                     insert(keys, nodes, first, count, least[child], next_node)
                     count += 1
@@ -79,7 +80,7 @@ def insert(keys: Floats, nodes: Ints, first: int, count: int, near: float, node:
 
 
 @inner
-def _look(index: Index, relation: Relation, record: Floats, leaf: int, local: Floats) -> int:
+def _look(index: Index, relation: Relation, record: Floats, leaf: int, space: Workspace) -> int:
     """Return how many records of a leaf are close to one record."""
     here = min(LANES, index.size - leaf * LANES)
     rho, reach, slack, error = margins(index, relation, leaf)
@@ -87,14 +88,13 @@ def _look(index: Index, relation: Relation, record: Floats, leaf: int, local: Fl
     count, doubt = 0, real
     if rho > 0.0:
         inner_size, outer_size, sure, possible = limits(index, relation, rho, reach, slack, error)
-        size, half = approach_alone(index, relation, record, leaf, local)
+        size, half = approach_alone(index, relation, record, leaf, space)
         if size <= inner_size:
             return here
         if size > outer_size:
             return 0
-        surely, possibly = tile_alone(
-            relation.kind, local, index, leaf, np.float32(half + sure), np.float32(half + possible)
-        )
+        space.sure[0], space.possible[0] = np.float32(half + sure), np.float32(half + possible)
+        surely, possibly = tile_alone(relation.kind, space, 0, 0, index, leaf)
         count = int(ones(surely & real))
         doubt = possibly & ~surely & real
     while doubt:

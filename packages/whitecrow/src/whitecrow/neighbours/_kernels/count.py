@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.alone import WAITING, insert
+from whitecrow.neighbours._kernels.filter import approach, limits, margins
 from whitecrow.neighbours._kernels.inner import bare, inner
-from whitecrow.neighbours._kernels.lanes import lowest_bit
-from whitecrow.neighbours._kernels.leaf import Group, look, room_for_groups
+from whitecrow.neighbours._kernels.lanes import lowest_bit, ones, real_lanes, tile
+from whitecrow.neighbours._kernels.metric import close
 from whitecrow.neighbours._kernels.pivots import (
     PIVOTS,
     Pivots,
@@ -34,6 +35,7 @@ from whitecrow.neighbours._kernels.tables import (
     Relation,
     WideTree,
     Workspace,
+    room_for,
 )
 from whitecrow.neighbours._kernels.wide import compare_children
 from whitecrow.neighbours.relation import MIXED, step
@@ -58,6 +60,16 @@ _FAR, _WIDE = 0.0625, 0.5
 apart share few leaves: where they may be counted alone, and where not."""
 
 _WAITS, _EVERYONE = range(2)
+
+
+class Group(NamedTuple):
+    """The records that are being counted for."""
+
+    records: Floats  # columns x 64
+    # Of each record: where its count goes, and how many neighbours it has so far beside those
+    # that everyone has.
+    rows: Ints
+    found: Ints
 
 
 class Walk(NamedTuple):
@@ -92,7 +104,7 @@ def count_blocks(
     pivots stay home: the cap is hardly in reach.
     """
     columns, leaves = len(relation.scales), len(index.blocks)
-    group, space = room_for_groups(columns)
+    group = Group(np.empty((columns, LANES)), np.empty(LANES, np.int64), np.empty(LANES, np.int64))
     walk = Walk(
         np.empty(columns),
         np.empty(columns),
@@ -106,14 +118,9 @@ def count_blocks(
         np.empty((PIVOTS, 2)),
         np.empty((PIVOTS, 2), np.int64),
     )
-    seen = np.empty(min(leaves, _patience(cap)), np.int64)
-    room = group, walk, space, pivots, seen
+    seen = np.empty(min(leaves, _PATIENCE * (cap // LANES) + 8), np.int64)
+    room = group, walk, room_for(LANES, columns), pivots, seen
     _count(index, relation, asked, rows, cap, first, last, counts, together, *room)
-
-
-def _patience(cap: int) -> int:
-    """Return how many leaves pivots look at."""
-    return _PATIENCE * (cap // LANES) + 8
 
 
 @bare
@@ -188,7 +195,7 @@ def _count(
                 leaf = _next_leaf(index.tree, relation, walk, cap)
                 if leaf < 0:
                     break
-            most, count = look(index, relation, group, space, active, leaf)
+            most, count = _look(index, relation, group, space, active, leaf)
             if walk.state[_EVERYONE] + most >= cap:
                 for i in range(active - 1, -1, -1):
                     if walk.state[_EVERYONE] + group.found[i] >= cap:
@@ -266,6 +273,68 @@ def _next_leaf(tree: WideTree, relation: Relation, walk: Walk, cap: int) -> int:
             insert(walk.keys, walk.nodes, first, state[_WAITS], near[child], below)
             state[_WAITS] += 1
     return -1
+
+
+@inner
+def _look(
+    index: Index, relation: Relation, group: Group, space: Workspace, active: int, leaf: int
+) -> tuple[int, int]:
+    """Count a leaf's records close to each record of the group.
+
+    Return the most that anyone has, and how many had to be compared with the leaf's records.
+    """
+    counts, sizes, opened = group.found, space.sizes, space.opened
+    here = min(LANES, index.size - leaf * LANES)
+    rho, reach, slack, error = margins(index, relation, leaf)
+    count = active
+    if rho == 0.0:
+        for i in range(active):
+            for lane in range(here):
+                counts[i] += close(relation, group.records[:, i], index.blocks[leaf, :, lane])
+    else:
+        inner_size, outer_size, sure, possible = limits(index, relation, rho, reach, slack, error)
+        approach(index, relation, group.records, active, leaf, space)
+        count = 0
+        for i in range(active):
+            opened[count] = i
+            count += (sizes[i] > inner_size) & (sizes[i] <= outer_size)
+            counts[i] += here * (sizes[i] <= inner_size)
+        if count & 1:
+            opened[count] = opened[count - 1]
+        for i in range(active):
+            space.sure[i] = np.float32(space.halves[i] + sure)
+            space.possible[i] = np.float32(space.halves[i] + possible)
+        real = real_lanes(here)
+        for t in range(0, count, 2):
+            i, j = opened[t], opened[t + 1]
+            masks = tile(relation.kind, space, i, j, index, leaf)
+            _add(index, relation, group, i, leaf, masks[0] & real, masks[1] & real)
+            if i != j:
+                _add(index, relation, group, j, leaf, masks[2] & real, masks[3] & real)
+    most = 0
+    for i in range(active):
+        most = max(most, counts[i])
+    return most, count
+
+
+@inner
+def _add(
+    index: Index,
+    relation: Relation,
+    group: Group,
+    i: int,
+    leaf: int,
+    sure: np.uint64,
+    possible: np.uint64,
+) -> None:
+    """Add what is sure, and what the reference predicate says about the rest."""
+    count = ones(sure)
+    doubt = possible & ~sure
+    while doubt:
+        record = index.blocks[leaf, :, lowest_bit(doubt)]
+        count += close(relation, group.records[:, i], record)
+        doubt &= doubt - np.uint64(1)
+    group.found[i] += count
 
 
 @inner

@@ -56,33 +56,28 @@ def approach(
             for i in range(count):
                 value = np.float64(rows[c, i])
                 sizes[i] += abs(value)
-                halves[i] += _summed(kind, value)
+                halves[i] += 0.5 * value if kind == SUM else 0.0
 
 
 @inner
 def approach_alone(
-    index: Index, relation: Relation, record: Floats, leaf: int, local: Floats
+    index: Index, relation: Relation, record: Floats, leaf: int, space: Workspace
 ) -> tuple[float, float]:
     """Express one record in a block's frame, rounded to float32; return its size and half."""
     columns, kind, size, half = len(record), relation.kind, 0.0, 0.0
     unit = index.frames[leaf, columns]
     for c in range(columns):
         factor = index.weights[c] * unit
-        value = np.float64(np.float32((record[c] - index.frames[leaf, c]) * factor))
-        local[c] = value
+        space.rows[c, 0] = np.float32((record[c] - index.frames[leaf, c]) * factor)
+        value = np.float64(space.rows[c, 0])
         if kind == SQUARES:
             size += value * value
         elif kind == LARGEST:
             size = max(size, abs(value))
         elif not index.categories[c]:
             size += abs(value)
-            half += _summed(kind, value)
+            half += 0.5 * value if kind == SUM else 0.0
     return size, 0.5 * size if kind == SQUARES else half
-
-
-@inner
-def _summed(kind: int, value: float) -> float:
-    return 0.5 * value if kind == SUM else 0.0
 
 
 @inner

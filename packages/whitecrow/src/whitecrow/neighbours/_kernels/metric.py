@@ -1,4 +1,4 @@
-"""The reference predicate compiled."""
+"""The reference predicate compiled, and a look at every record with it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from whitecrow.neighbours._kernels.tables import Relation
 from whitecrow.neighbours.relation import step
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+RUN = 256
+"""Records read in a row before jumping elsewhere."""
 
 register_jitable(step)
 register_jitable(sphere.sine_cosine)
@@ -34,3 +38,28 @@ def on_spheres(degrees: Floats) -> Floats:
     for i in range(len(degrees)):
         points[i, 0], points[i, 1], points[i, 2] = _on_sphere(degrees[i, 0], degrees[i, 1])
     return points
+
+
+@kernel
+def count_scanned(data: Floats, relation: Relation, records: Floats, cap: int, jump: int) -> Ints:
+    """Return min(number of close data records, cap) for each record.
+
+    Runs of records are visited ``jump`` runs apart, a number without common divisor with the
+    number of runs. Sorted data then look shuffled, and a record with many neighbours soon finds
+    ``cap`` of them wherever they are; the order depends on the number of records alone.
+    """
+    kind, threshold, scales, _ = relation
+    runs = (len(data) + RUN - 1) // RUN
+    counts = np.zeros(len(records), np.int64)
+    for i in range(len(records)):
+        run, count = 0, 0
+        for _ in range(runs):
+            for j in range(run * RUN, min(len(data), (run + 1) * RUN)):
+                count += measure(kind, records[i], data[j], scales) <= threshold
+            if count >= cap:
+                break
+            run += jump
+            if run >= runs:
+                run -= runs
+        counts[i] = min(count, cap)
+    return counts

@@ -43,21 +43,13 @@ def aligned(shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
 
 
 class WideTree(NamedTuple):
-    """The tree over the blocks, with up to sixteen children a node; the first one is the root.
+    """The tree over the blocks, with up to sixteen children a node; the first one is the root."""
 
-    Parameters
-    ----------
-    boxes : float64, wide nodes x columns x 2 x 16
-        The lowest and highest values of each child.
-    children : int64, wide nodes x 2 x 16
-        The wide node that a child is, or -1 - block for a leaf; and how many records it has.
-    present : uint64, wide nodes
-        One bit for each child that there is.
-    """
-
-    boxes: Floats
+    boxes: Floats  # nodes x columns x 2 x 16, the lowest and highest values of each child
+    # nodes x 2 x 16, the node that a child is, or -1 - block for a leaf; and how many records it
+    # has.
     children: Ints
-    present: Masks
+    present: Masks  # one bit for each child that a node has
 
 
 class Index(NamedTuple):
@@ -89,10 +81,22 @@ class Relation(NamedTuple):
 class Workspace(NamedTuple):
     """Room for one look at one leaf: at most 64 records in the leaf's frame."""
 
-    rows: Singles  # columns x 64
+    rows: Singles  # columns x records
     sizes: Floats  # how far each is from the leaf's centre
     halves: Floats  # what a score at the centre lacks: half the squared length, half the sum, or 0
     # sure, possible: The scores from which a pair is surely, or possibly, close.
     sure: Singles
     possible: Singles
     opened: Ints  # which of them the leaf's reach leaves open
+
+
+def room_for(records: int, columns: int) -> Workspace:
+    """Return room for so many records at a time."""
+    return Workspace(
+        np.empty((columns, records), np.float32),
+        np.empty(records),
+        np.empty(records),
+        np.empty(records, np.float32),
+        np.empty(records, np.float32),
+        np.empty(records, np.int64),
+    )

@@ -17,13 +17,13 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner
+from whitecrow.neighbours._kernels.lanes import spread
 from whitecrow.neighbours._kernels.tables import BRANCHES, Relation, WideTree
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
 
 Floats = NDArray[np.float64]
 
 _DOUBLE = ir.DoubleType()
-_I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 _VECTOR = ir.VectorType(_DOUBLE, BRANCHES)
 _ZERO = ir.Constant(_VECTOR, [0.0] * BRANCHES)
@@ -32,15 +32,6 @@ _ONE = ir.Constant(_VECTOR, [1.0] * BRANCHES)
 _intrinsic: Any = intrinsic
 
 Step = Callable[[Any, Any, Any, Any], Any]
-
-
-def _spread(builder: Any, value: Any) -> Any:
-    """Return a vector that holds one number in every lane."""
-    empty = ir.Constant(_VECTOR, ir.Undefined)
-    first = builder.insert_element(empty, value, _I32(0))
-    return builder.shuffle_vector(
-        first, empty, ir.Constant(ir.VectorType(_I32, BRANCHES), [0] * BRANCHES)
-    )
 
 
 def _larger(builder: Any, one: Any, other: Any) -> Any:
@@ -65,7 +56,7 @@ def _largest(builder: Any, total: Any, difference: Any, scale: Any) -> Any:
 def _mixed(builder: Any, total: Any, difference: Any, scale: Any) -> Any:
     differs = builder.select(builder.fcmp_ordered(">", difference, _ZERO), _ONE, _ZERO)
     number = builder.fcmp_ordered(">", scale, ir.Constant(_DOUBLE, 0.0))
-    share = builder.fdiv(difference, _spread(builder, scale))
+    share = builder.fdiv(difference, spread(builder, scale))
     return builder.fadd(total, builder.select(number, share, differs))
 
 
@@ -118,15 +109,15 @@ def _generator(step: Step) -> Callable[..., Any]:
             low = builder.load(vector(boxes, line), align=8)
             high = builder.load(vector(boxes, builder.add(line, _I64(BRANCHES))), align=8)
             scale = single(scales, loop.index)
-            above = builder.fsub(high, _spread(builder, single(lowest, loop.index)))
-            below = builder.fsub(_spread(builder, single(highest, loop.index)), low)
+            above = builder.fsub(high, spread(builder, single(lowest, loop.index)))
+            below = builder.fsub(spread(builder, single(highest, loop.index)), low)
             beyond = _larger(builder, builder.fneg(above), builder.fneg(below))
             differences = (_larger(builder, beyond, _ZERO), _larger(builder, above, below))
             for total, difference in zip(totals, differences, strict=True):
                 builder.store(step(builder, builder.load(total), difference, scale), total)
 
         builder.store(builder.load(totals[0]), vector(least, _I64(0)), align=8)
-        limit = _spread(builder, arguments[5])
+        limit = spread(builder, arguments[5])
         masks = []
         for total in totals:
             reached = builder.fcmp_ordered("<=", builder.load(total), limit)
