@@ -117,11 +117,11 @@ def _tile(step: Step, count: int, *, start: int | None) -> Any:
 
         def values(column: Any) -> list[Any]:
             line = builder.mul(column, width)
-            return [_single(builder, rows, builder.add(line, row)) for row in numbers]
+            return [single(builder, rows, builder.add(line, row)) for row in numbers]
 
         scores = _scores(builder, step, start, (blocks, arguments[4], categories), values, count)
         masks = [
-            _reached(builder, score, _single(builder, limit, number))
+            _reached(builder, score, single(builder, limit, number))
             for score, number in zip(scores, numbers, strict=True)
             for limit in (sure, possible)
         ]
@@ -130,7 +130,7 @@ def _tile(step: Step, count: int, *, start: int | None) -> Any:
     return _intrinsic(typed)
 
 
-def _single(builder: Any, array: Any, offset: Any) -> Any:
+def single(builder: Any, array: Any, offset: Any) -> Any:
     return builder.load(builder.gep(array.data, [offset]))
 
 
@@ -164,7 +164,7 @@ def _scores(
     with cgutils.for_range(builder, columns) as loop:
         line = builder.add(origin, builder.mul(loop.index, _I64(LANES)))
         everywhere = [spread(builder, value) for value in values(loop.index)]
-        flag = _single(builder, categories, loop.index)
+        flag = single(builder, categories, loop.index)
         category = builder.icmp_unsigned("!=", flag, ir.IntType(8)(0))
         for part in range(_PARTS):
             column = vector(builder.add(line, _I64(part * _WIDTH)))

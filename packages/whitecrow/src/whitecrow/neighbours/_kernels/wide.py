@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner
-from whitecrow.neighbours._kernels.lanes import spread
+from whitecrow.neighbours._kernels.lanes import single, spread
 from whitecrow.neighbours._kernels.tables import BRANCHES, Relation, WideTree
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
 
@@ -80,21 +80,14 @@ def _comparison(step: Step) -> Any:
         least: Any,
     ) -> Any:
         arguments = (boxes, types.intp, low, high, scales, types.float64, least)
-        return types.UniTuple(types.uint64, 2)(*arguments), _generator(step)
+        return types.UniTuple(types.uint64, 2)(*arguments), generate
 
-    return _intrinsic(typed)
-
-
-def _generator(step: Step) -> Callable[..., Any]:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         boxes, lowest, highest, scales, least = (
             context.make_array(signature.args[place])(context, builder, arguments[place])
             for place in (0, 2, 3, 4, 6)
         )
         columns = cgutils.unpack_tuple(builder, scales.shape, 1)[0]
-
-        def single(array: Any, offset: Any) -> Any:
-            return builder.load(builder.gep(array.data, [offset]))
 
         def vector(array: Any, offset: Any) -> Any:
             return builder.bitcast(builder.gep(array.data, [offset]), _VECTOR.as_pointer())
@@ -108,9 +101,9 @@ def _generator(step: Step) -> Callable[..., Any]:
             line = builder.add(origin, builder.mul(loop.index, _I64(2 * BRANCHES)))
             low = builder.load(vector(boxes, line), align=8)
             high = builder.load(vector(boxes, builder.add(line, _I64(BRANCHES))), align=8)
-            scale = single(scales, loop.index)
-            above = builder.fsub(high, spread(builder, single(lowest, loop.index)))
-            below = builder.fsub(spread(builder, single(highest, loop.index)), low)
+            scale = single(builder, scales, loop.index)
+            above = builder.fsub(high, spread(builder, single(builder, lowest, loop.index)))
+            below = builder.fsub(spread(builder, single(builder, highest, loop.index)), low)
             beyond = _larger(builder, builder.fneg(above), builder.fneg(below))
             differences = (_larger(builder, beyond, _ZERO), _larger(builder, above, below))
             for total, difference in zip(totals, differences, strict=True):
@@ -124,7 +117,7 @@ def _generator(step: Step) -> Callable[..., Any]:
             masks.append(builder.zext(builder.bitcast(reached, ir.IntType(BRANCHES)), _I64))
         return context.make_tuple(builder, signature.return_type, masks)
 
-    return generate
+    return _intrinsic(typed)
 
 
 _by_squares = _comparison(_squares)
