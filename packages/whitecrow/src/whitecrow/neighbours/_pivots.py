@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours._work import Group
 from whitecrow.neighbours.plans import count_records
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form, measures
+from whitecrow.neighbours.work import Group
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -19,7 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow.data.warehouse import Asked, RemoteDataset, Work, Yields
 from whitecrow.neighbours import _pivots as pivots
 from whitecrow.neighbours import cells
-from whitecrow.neighbours._work import (
+from whitecrow.neighbours.index import near_together
+from whitecrow.neighbours.plans import checked_cap, checked_records, count_records
+from whitecrow.neighbours.relation import Form, NeighbourRelation
+from whitecrow.neighbours.work import (
     GATHERED,
     INDEXED,
     Cells,
@@ -33,9 +36,6 @@ from whitecrow.neighbours._work import (
     Within,
     added,
 )
-from whitecrow.neighbours.index import near_together
-from whitecrow.neighbours.plans import checked_cap, checked_records, count_records
-from whitecrow.neighbours.relation import Form, NeighbourRelation
 
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
