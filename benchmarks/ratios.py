@@ -1,17 +1,20 @@
-"""A few ratios against peers on small shapes, in seconds: what continuous integration watches.
+"""A few ratios against peers, in half a minute: what continuous integration watches.
 
 Ratios of processor times inside one run mean much the same on a slow and a fast machine, and on a
-busy one. The kernels are compiled before anything is measured.
+busy one. The kernels are compiled before anything is measured. Every line has a value from each of
+several rounds, which go through all lines in turns, so that what disturbs the machine for a while
+disturbs one value of each; a value is the ratio of the least times of a round.
 
-`ratio_wide_3772` and `ratio_narrow_3772` are counts for all of 3,772 records with six columns
-against scipy's tree at two radii, `ratio_wide_20000` and `ratio_narrow_20000` of 20,000 with seven;
-`cover_over_count` is the time of a cover by balls over that of a count.
+`ratio_wide_20000` and `ratio_narrow_20000` are counts for all of 20,000 records with seven columns
+against scipy's tree at two radii, `ratio_wide_60000` and `ratio_narrow_60000` of 60,000 with
+twelve; `cover_over_count` is the time of a cover by balls over that of a count.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -22,52 +25,67 @@ from benchmarks.peers import PEERS
 from whitecrow.counting.ball_cover import ball_cover
 from whitecrow.neighbours import count_all, use_compiled
 
-_ROUNDS = 4
+_ROUNDS = 5
+_SECONDS = 0.15
+"""Each side of a ratio is run for about so long in a round, and three times at least."""
+_SAMPLE = 500
+"""Records that the tree counts for; its time is scaled up to all."""
+
+Call = Callable[[], object]
 
 
-def times_faster(ours: Callable[[], object], theirs: Callable[[], object]) -> float:
-    """Return how many times the processor time of ours the peer takes, each at its best of some."""
-    ours()
-    mine: list[float] = []
-    others: list[float] = []
-    for _ in range(_ROUNDS):  # in turns, so that both meet the same neighbours on the machine
-        others += times_of(theirs, 1, time.process_time)
-        mine += times_of(ours, 3, time.process_time)
-    return min(others) / min(mine)
+class Ratio:
+    """How many times longer one call takes than another."""
+
+    def __init__(self, name: str, ours: Call, theirs: Call, scale: float = 1.0) -> None:
+        self.name, self.scale = name, scale
+        # The first calls load what they need, the second say how long one takes.
+        self._calls = [
+            (call, max(3, math.ceil(_SECONDS / times_of(call, 2, time.process_time)[1])))
+            for call in (ours, theirs)
+        ]
+        self.values: list[float] = []
+
+    def measure(self) -> None:
+        """Run one side after the other in small steps, so that both meet the same neighbours."""
+        times: list[list[float]] = [[], []]
+        for _ in range(3):
+            for found, (call, repeat) in zip(times, self._calls, strict=True):
+                found += times_of(call, math.ceil(repeat / 3), time.process_time)
+        ours, theirs = map(min, times)
+        self.values.append(self.scale * theirs / ours)
 
 
-def against_tree(n: int, d: int) -> tuple[float, float]:
-    """Return how many times faster than scipy's tree all records are counted, at two radii.
+def against_tree(n: int, d: int) -> Iterator[Ratio]:
+    """Compare with scipy's tree the counts for all records, at two radii.
 
-    The tree counts for a sample, scaled up; where half of the records stay below the cap ours has
-    the most to do.
+    The tree counts for a sample; where half of the records stay below the cap ours has the most to
+    do.
     """
     this = case(n, d)
-    some = this.data[:: max(1, n // 1_000)]
+    some = this.data[:: n // _SAMPLE]
     peer = PEERS["cKDTree"](this.data, this.cap)
-    wide, narrow = (
-        times_faster(
-            partial(count_all, this.data, radius, cap=this.cap), partial(peer, some, radius)
-        )
-        for radius in (this.radius, this.small)
-    )
-    return wide * n / len(some), narrow * n / len(some)
+    for name, radius in (("wide", this.radius), ("narrow", this.small)):
+        ours = partial(count_all, this.data, radius, cap=this.cap)
+        yield Ratio(f"ratio_{name}_{n}", ours, partial(peer, some, radius), n / len(some))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser(__doc__ or "").parse_args(argv)
     use_compiled()
-    wide, narrow = against_tree(3_772, 6)
-    emit("ratio_wide_3772", wide)
-    emit("ratio_narrow_3772", narrow)
-    wide, narrow = against_tree(20_000, 7)
-    emit("ratio_wide_20000", wide)
-    emit("ratio_narrow_20000", narrow)
     points = np.random.default_rng(0).standard_t(5, size=(4_000, 5))
-    cover = partial(ball_cover, points, 1.0)
-    cover()
-    emit("cover_over_count", times_faster(partial(count_all, points, 2.0), cover))
+    cover, count = partial(ball_cover, points, 1.0), partial(count_all, points, 2.0)
+    lines = [
+        *against_tree(20_000, 7),
+        *against_tree(60_000, 12),
+        Ratio("cover_over_count", count, cover),
+    ]
+    for _ in range(_ROUNDS):
+        for line in lines:
+            line.measure()
+    for line in lines:
+        emit(line.name, *line.values)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ CACHES = {
     ("whitecrow/ledger/statements.py", "some_entries"): "a number of entries to look up",
     ("whitecrow/data/warehouse/spark.py", "_parts"): "the files of the source",
     ("whitecrow/data/warehouse/workers.py", "_spare_the_collector"): "nothing",
-    ("whitecrow/neighbours/cellwork.py", "_slots"): "the cells of one count, with which it goes",
+    ("whitecrow/neighbours/work.py", "_slots"): "the cells of one count, with which it goes",
     ("whitecrow/neighbours/devices.py", "cupy_device"): "nothing",
     ("whitecrow/neighbours/devices.py", "torch_device"): "the name of a device",
     ("whitecrow/neighbours/index.py", "wide"): "an index, once it is asked about records alone",

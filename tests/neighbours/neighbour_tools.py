@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import plans, use_compiled
-from whitecrow.neighbours._grid import settle
 from whitecrow.neighbours._products import count_products
+from whitecrow.neighbours.cells import settle
 from whitecrow.neighbours.index import arranged, count_each, count_in, weights_for
 from whitecrow.neighbours.plans import count_plain
 from whitecrow.neighbours.relation import Form, checked_form, embedded, step

@@ -9,10 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import count_close
-from whitecrow.neighbours._work import Group
 from whitecrow.neighbours.cells import COMPILED, Lattice, lay_out, lay_over
-from whitecrow.neighbours.cellwork import Cells, CountingNear, Histogram, Nearby, Within, added
 from whitecrow.neighbours.relation import lower
+from whitecrow.neighbours.work import Cells, CountingNear, Group, Histogram, Nearby, Within, added
 
 Matrix = NDArray[np.float64]
 

@@ -10,7 +10,8 @@ from neighbour_tools import agree, brute, mixture
 
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import copies, count_all, count_close, count_related
-from whitecrow.neighbours._kernels.count import ALONE, count_blocks
+from whitecrow.neighbours._kernels.count import count_blocks
+from whitecrow.neighbours._kernels.tables import ALONE
 from whitecrow.neighbours.index import arranged, count_in, relation_of, weights_for
 from whitecrow.neighbours.relation import checked_form
 

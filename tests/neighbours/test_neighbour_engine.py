@@ -211,7 +211,7 @@ import numpy as np
 import numba
 from whitecrow.neighbours import count_close
 count_close(np.zeros((10, 2)), np.zeros((1, 2)), 1.0)
-print([name for name in sys.modules if name.startswith("whitecrow.neighbours._kernels.scan")])
+print([name for name in sys.modules if name.startswith("whitecrow.neighbours._kernels.metric")])
 """
     ran = subprocess.run(
         [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=120

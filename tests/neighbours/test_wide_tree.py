@@ -29,7 +29,7 @@ Count = Callable[..., NDArray[np.int64]]
 def test_a_wide_tree_holds_each_block_once_in_boxes_that_are_exact(n: int) -> None:
     data = mixture(n, 2)
     index = arranged(data)
-    ordered, tree = data[index.ids], index.wide
+    ordered, tree = data[index.ids], index.tables.tree
 
     def check(node: int) -> list[int]:
         """Return the blocks below a wide node."""
@@ -145,10 +145,10 @@ def test_records_without_patience_are_counted_together_alike(
 
     def spy(index: object, relation: object, asked: Matrix, cap: int) -> NDArray[np.int64]:
         given.append(len(asked))
-        return _count_part(index, relation, asked, cap)  # type: ignore[arg-type]
+        return _count_together(index, relation, asked, cap)  # type: ignore[arg-type]
 
-    _count_part = indexes._count_part
-    monkeypatch.setattr(indexes, "_count_part", spy)
+    _count_together = indexes._count_together
+    monkeypatch.setattr(indexes, "_count_together", spy)
     monkeypatch.setattr(indexes, "_PATIENCE", 1)
     counts = indexes.count_in(index, form, index.tables.blocks, index.ids, 9)
     assert (counts == brute(data, data, radius, metric, 9)).all()

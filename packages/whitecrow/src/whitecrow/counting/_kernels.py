@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow._compiled import compiled, compiled_into
-from whitecrow.counting.plain import DEPTH
+from whitecrow.counting.ball_cover import DEPTH
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
 
 Floats = NDArray[np.float64]

@@ -30,16 +30,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whitecrow._compiled import KERNELS, Kernels
-from whitecrow.counting import plain
 from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all, parallel
-from whitecrow.neighbours.relation import Form, lower, measures
+from whitecrow.neighbours.relation import Form, lower, measures, step
 
 Points = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 METRICS = ("euclidean", "manhattan", "chebyshev")
 """The metrics whose balls are those of a norm, so that packing bounds exist."""
 
+DEPTH = 26
+"""Halvings from a root box (about one radius wide) to a finest box of centres."""
+_FINE = 1 << DEPTH
 _WIDER = 1.0 + 2.0**-40
 _TINY = 2.0**-500
 _FEW = 1000
@@ -208,11 +211,18 @@ def _peeled(points: Points, width: float, metric: str, floor: int) -> Points:
 
 
 def _longest_window(values: Points, width: float) -> int:
-    if len(values) <= _LOOPED:
-        return plain.longest_window(values, width)
-    from whitecrow.counting._kernels import longest_window
+    """Return the most sorted values that a closed window of this width holds."""
+    if len(values) > _LOOPED:
+        from whitecrow.counting._kernels import longest_window
 
-    return int(longest_window(values, width))
+        return int(longest_window(values, width))
+    best = left = 0
+    ordered = values.tolist()
+    for right, value in enumerate(ordered):
+        while value - ordered[left] > width:
+            left += 1
+        best = max(best, right - left + 1)
+    return best
 
 
 def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int:
@@ -253,7 +263,7 @@ def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int
         side,
     )
     if len(points) <= _LOOPED and not KERNELS.loaded:
-        fullest = plain.densest_disc(*search, form, floor, _BOXES)
+        fullest = _densest_disc(*search, form, floor, _BOXES)
         if fullest is not None:
             return fullest
     from whitecrow.counting._kernels import densest_disc
@@ -264,3 +274,62 @@ def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int
 
 def _key(cells: NDArray[np.int64]) -> NDArray[np.int64]:
     return ((cells[:, 0] + _ORIGIN) << 32) + (cells[:, 1] + _ORIGIN)
+
+
+def _densest_disc(
+    points: Points,
+    starts: Ints,
+    stops: Ints,
+    bounds: Ints,
+    roots: Ints,
+    side: float,
+    form: Form,
+    floor: int,
+    boxes: int,
+) -> int | None:
+    """Search as the kernel of this name does, or return None after so many boxes.
+
+    Loading the compiler and compiling take seconds, once; a search in few boxes is done sooner.
+    """
+    best = floor
+    for root in range(len(bounds)):
+        if bounds[root] <= best:
+            break
+        runs = [np.arange(*run) for run in zip(starts[root], stops[root], strict=True)]
+        column, row = (int(place) * _FINE for place in roots[root])
+        waiting = [(0, column, row, points[np.concatenate(runs)])]
+        while waiting:
+            depth, column, row, some = waiting.pop()
+            if len(some) <= best:
+                continue
+            if depth == DEPTH:
+                best = len(some)
+                continue
+            boxes -= 1
+            if boxes < 0:
+                return None
+            half = _FINE >> (depth + 1)
+            middle = _reached(some, column + half, row + half, 1, side, form)
+            best = max(best, int(middle.sum()))
+            quarters = []
+            for c in (column, column + half):
+                for r in (row, row + half):
+                    left = some[_reached(some, c, r, half, side, form)]
+                    if len(left) > best:
+                        quarters.append((depth + 1, c, r, left))
+            # The fullest comes last and is looked at first: it raises the bound for the others.
+            waiting += sorted(quarters, key=lambda quarter: len(quarter[3]))
+    return best
+
+
+def _reached(
+    points: Points, column: int, row: int, span: int, side: float, form: Form
+) -> NDArray[np.bool_]:
+    """Say which points some centre in a box reaches."""
+    pace, total = side / _FINE, np.zeros(len(points))
+    for axis, place in enumerate((column, row)):
+        below, above = place * pace, (place + span) * pace
+        value = points[:, axis]
+        outside = np.maximum(np.maximum(below - value, value - above), 0.0)
+        total = step(form.kind, total, outside, form.scales[axis])
+    return total <= form.threshold

@@ -25,10 +25,10 @@ from whitecrow.explain.question import Explain
 from whitecrow.learning.question import Learn
 from whitecrow.neighbours import count_all, count_close, open_engine, use_compiled
 from whitecrow.neighbours.cells import COMPILED, Lattice, Turn
-from whitecrow.neighbours.cellwork import Histogram, Nearby
 from whitecrow.neighbours.index import near_together
 from whitecrow.neighbours.plans import count_in_part
 from whitecrow.neighbours.relation import SQUARES, Form
+from whitecrow.neighbours.work import Histogram, Nearby
 from whitecrow.place.balls import BALLS
 from whitecrow.question import Question
 from whitecrow.questions import type_of

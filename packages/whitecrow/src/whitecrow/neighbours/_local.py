@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow._compiled import KERNELS
 from whitecrow.neighbours._engine import LocalRecords, sparse_rows
-from whitecrow.neighbours._grid import MOST_COLUMNS
-from whitecrow.neighbours._kernels.tables import BRANCHES, most_wide_nodes
+from whitecrow.neighbours.cells import GRID_COLUMNS
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
 from whitecrow.neighbours.plans import (
     checked_cap,
@@ -96,7 +95,7 @@ class LocalEngine:
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         form, space = neighbour_relation.form(), _space(neighbour_relation)
         index = self._indexes.get(space)
-        if index is not None and len(form.scales) > MOST_COLUMNS:
+        if index is not None and len(form.scales) > GRID_COLUMNS:
             limit = checked_cap(cap, index.tables.size, "degrees")
             return count_indexed(index, form, limit, self._progress)
         self._latest = None
@@ -168,10 +167,8 @@ def _space(relation: NeighbourRelation) -> Space:
 def bytes_of(index: Arranged) -> int:
     """Return how much memory an index takes: a function of how many records and columns it has."""
     tables = index.tables
-    arrays = (tables.blocks, tables.boxes, tables.local, tables.frames, index.ids)
-    blocks, columns, _ = tables.blocks.shape
-    wide = most_wide_nodes(int(blocks)) * (BRANCHES * 16 * (int(columns) + 1) + 8)
-    return wide + sum(int(array.nbytes) for array in arrays)
+    arrays = (tables.blocks, tables.local, tables.frames, *tables.tree, index.ids)
+    return sum(int(array.nbytes) for array in arrays)
 
 
 class KeptIndexes:

@@ -54,7 +54,7 @@ def band(form: Form, one: Narrow, other: Narrow) -> tuple[np.float32, np.float32
 
     None where single precision is too coarse for the radius, or its exponents too small.
     """
-    radius = math.sqrt(form.threshold) if form.kind == SQUARES else form.threshold
+    radius = form.radius
     if form.kind == MIXED or not 1e-12 < radius < 1e15:
         return None
     errors = [_ROUNDING * 1.01 * (a + b) for a, b in zip(one.reach, other.reach, strict=True)]

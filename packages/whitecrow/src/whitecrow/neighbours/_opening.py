@@ -25,15 +25,7 @@ _FORMER = {"sql": "disk"}
 """Names that engines had before."""
 
 
-def _local(records: LocalRecords, progress: Progress | None) -> Engine:
-    return LocalEngine(records, progress=progress)
-
-
-def _gpu(records: LocalRecords, progress: Progress | None) -> Engine:
-    return GpuEngine(records, progress=progress)
-
-
-_IN_MEMORY = {"local": _local, "gpu": _gpu}
+_IN_MEMORY: dict[str, Callable[..., Engine]] = {"local": LocalEngine, "gpu": GpuEngine}
 """The engines that count records in memory; to add one, write its file and one line here."""
 
 ENGINES = (*_IN_MEMORY, *REMOTE)
@@ -102,7 +94,7 @@ def open_engine(
     """
     name = current_name(name)
     if name in _IN_MEMORY:
-        return _IN_MEMORY[name](dataset, progress)
+        return _IN_MEMORY[name](dataset, progress=progress)
     if name in REMOTE:
         raise RecordsElsewhere(
             f"The engine '{name}' counts where the records are, and these are in memory. "

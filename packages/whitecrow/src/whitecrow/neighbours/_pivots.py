@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours._work import Group
 from whitecrow.neighbours.plans import count_records
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form, measures
+from whitecrow.neighbours.work import Group
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -112,7 +112,7 @@ def _greedy(covers: NDArray[np.bool_]) -> tuple[list[int], NDArray[np.bool_]]:
 
 def _split(form: Form) -> list[tuple[Form, Form]]:
     """Return pairs of forms "within rho" and "within radius - rho", rho ascending."""
-    radius = math.sqrt(form.threshold) if form.kind == SQUARES else form.threshold
+    radius = form.radius
     if form.kind == MIXED and not any(form.scales):
         # Hamming counts: whole parts lose nothing.
         whole = math.floor(radius)

@@ -19,20 +19,23 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow.data.warehouse import Asked, RemoteDataset, Work, Yields
 from whitecrow.neighbours import _pivots as pivots
 from whitecrow.neighbours import cells
-from whitecrow.neighbours._work import GATHERED, Counting, Group, Uncovered
-from whitecrow.neighbours.cellwork import (
-    INDEXED,
-    Cells,
-    CountingNear,
-    Histogram,
-    Nearby,
-    Sampled,
-    Within,
-    added,
-)
 from whitecrow.neighbours.index import near_together
 from whitecrow.neighbours.plans import checked_cap, checked_records, count_records
 from whitecrow.neighbours.relation import Form, NeighbourRelation
+from whitecrow.neighbours.work import (
+    GATHERED,
+    INDEXED,
+    Cells,
+    Counting,
+    CountingNear,
+    Group,
+    Histogram,
+    Nearby,
+    Sampled,
+    Uncovered,
+    Within,
+    added,
+)
 
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]

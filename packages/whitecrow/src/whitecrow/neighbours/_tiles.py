@@ -11,7 +11,6 @@ settle most records first (`_pivots.py`).
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from whitecrow.neighbours._narrow import Narrow, band, centre_of, narrowed
 from whitecrow.neighbours._pivots import choose
 from whitecrow.neighbours.devices import Compile, Device, Launch
 from whitecrow.neighbours.index import Progress
+from whitecrow.neighbours.plans import scattered_step
 from whitecrow.neighbours.relation import LARGEST, Form, step
 
 Matrix = NDArray[np.float64]
@@ -72,7 +72,7 @@ class Scattered:
             # Where each of them comes from, worked out on the device.
             size = max(1, len(values))
             self._steps = device.put(np.arange(len(values)))
-            self._places = self._steps * _jump(size) % size
+            self._places = self._steps * scattered_step(size) % size
             self._held = self._both(device.put(values)[self._places])
 
     def __len__(self) -> int:
@@ -199,15 +199,7 @@ def scattered_order(size: int, first: int = 0, last: int | None = None) -> Count
     (array([0, 5, 2, 7, 4, 1, 6, 3]), array([2, 7]))
     """
     run = np.arange(first, size if last is None else min(last, size), dtype=np.int64)
-    return run * _jump(size) % max(size, 1)
-
-
-def _jump(size: int) -> int:
-    """Return the step of the scattered order; it has no factor in common with the size."""
-    jump = max(1, round(size * 0.6180339887))
-    while math.gcd(jump, size) > 1:
-        jump += 1
-    return jump
+    return run * scattered_step(size) % max(size, 1)
 
 
 def _add(

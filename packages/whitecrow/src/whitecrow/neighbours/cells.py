@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import parallel
-from whitecrow.neighbours.relation import MIXED, SQUARES, Form, step
+from whitecrow.neighbours.relation import MIXED, Form, step
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -26,6 +26,9 @@ Counts = NDArray[np.int64]
 _FINEST = (64, 24, 10, 6, 6)
 """Cells along one radius, at most, for one column, two, and so on."""
 MOST_COLUMNS = len(_FINEST)
+GRID_COLUMNS = 3
+"""Columns up to which a table at hand is settled cell by cell, when all its records are counted."""
+_GRID_CELLS, _GRID_SAMPLE = 1 << 17, 4096
 _LARGE = 1 << 24
 """From so many records on up to twice as many, where looking around them takes a fraction of a step
 for each record: what they certify, and what they show to be far, need not be counted."""
@@ -240,9 +243,8 @@ class Judged:
 
 def _radius(form: Form, columns: int) -> float | None:
     """Return the radius of a form that cells can be laid out for; None if they cannot."""
-    radius = math.sqrt(form.threshold) if form.kind == SQUARES else form.threshold
-    fit = columns <= MOST_COLUMNS and form.kind != MIXED and 1e-100 < radius < 1e100
-    return radius if fit else None
+    fit = columns <= MOST_COLUMNS and form.kind != MIXED and 1e-100 < form.radius < 1e100
+    return form.radius if fit else None
 
 
 def _fits(lattice: Lattice) -> bool:
@@ -316,3 +318,51 @@ def in_order(ranks: NDArray[np.integer]) -> Counts:
     order = np.empty(len(ranks), np.int64)
     line_up(ranks.astype(np.int64), order)
     return order
+
+
+# Counting for every record of a table with few columns: most are settled cell by cell. What remains
+# are the records in thin places, and they need only the records of the cells within their reach.
+
+
+@dataclass(frozen=True, repr=False)
+class Settled:
+    """What the cells tell."""
+
+    counts: Counts  # the cap for settled records, 0 for the others
+    asking: Counts  # the rows that are not settled
+    # These and all rows that may be close to them, cell by cell so that near ones are together, and
+    # at the end those of outermost cells.
+    nearby: Counts
+    within: int  # how many of ``nearby`` lie in other cells
+
+
+def settle(values: Matrix, form: Form, cap: int, most: int) -> Settled | None:
+    """Settle what cells can, or return None where they would leave more than ``most`` open."""
+    size = len(values)
+    sample = values[:: max(1, size // _GRID_SAMPLE)]
+    lattice = lay_over(sample, form, min(_GRID_CELLS, max(256, size // 8)))
+    if lattice is None:
+        return None
+    spans = parallel.chunks(size, 1 << 18)
+    parts = parallel.results([partial(lattice.keys, values[slice(*span)]) for span in spans])
+    keys = np.concatenate(list(parts))
+    held = np.bincount(keys, minlength=lattice.total)
+    inhabited = np.flatnonzero(held)
+    judged = lattice.judged(inhabited, held[inhabited], cap)
+    if judged.asked > most:
+        return None
+
+    rank = np.full(lattice.total, -1, np.int32)
+    asking, within = np.zeros(lattice.total, bool), 0
+    for turn in judged.turns(size):  # all of them, in one
+        inner = lattice.inner(turn.near)
+        within = int(turn.held[inner].sum())
+        listed = turn.near[np.lexsort([lattice.along(turn.near), ~inner])]
+        rank[listed] = np.arange(len(listed), dtype=np.int32)
+        asking[turn.asking] = True
+    ranks = rank[keys]
+    rows = np.flatnonzero(ranks >= 0)
+    nearby = rows[in_order(ranks[rows])]
+    open_ = asking[keys]
+    counts = np.where(open_, 0, cap)
+    return Settled(counts, np.flatnonzero(open_), nearby, within)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours import parallel
 from whitecrow.neighbours._kernels.tables import (
+    ALONE,
     BRANCHES,
     EXTRA,
     LANES,
+    LINES,
     Index,
     Relation,
     WideTree,
     aligned,
-    most_wide_nodes,
+    room_for,
 )
-from whitecrow.neighbours.relation import MIXED, SQUARES, Form
+from whitecrow.neighbours.relation import MIXED, Form
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -65,21 +67,6 @@ class Arranged:
     mixed: bool
     faithful: bool  # whether float32 holds every category exactly; if not, the filter is not used
 
-    @cached_property
-    def wide(self) -> WideTree:
-        """The tree for records that are asked about alone: made of the boxes when first needed."""
-        from whitecrow.neighbours._kernels.tree import widen
-
-        blocks, columns, _ = self.tables.blocks.shape
-        count = most_wide_nodes(blocks)
-        tree = WideTree(
-            aligned((count, columns, 2, BRANCHES), np.float64),
-            np.empty((count, 2, BRANCHES), np.int64),
-            np.empty(count, np.uint64),
-        )
-        widen(self.tables.size, self.tables.boxes, tree)
-        return tree
-
 
 Count = Callable[[Arranged, Relation, Matrix, int], Counts]
 
@@ -104,7 +91,7 @@ def arranged(
     many of them as are ``ordered``, from the first on, have near ones together already; their
     blocks are put in order among themselves, ``run`` by run.
     """
-    from whitecrow.neighbours._kernels.tree import arrange, boxes_of
+    from whitecrow.neighbours._kernels.tree import arrange
 
     size, columns = values.shape if order is None else (len(order), values.shape[1])
     blocks = -(-size // LANES)
@@ -140,7 +127,7 @@ def arranged(
     packed = flat.reshape(blocks, columns, LANES)
     sides = np.empty((2, blocks, columns))
     frames = np.empty((blocks, columns + EXTRA))
-    local = aligned((blocks, columns + 1, LANES), np.float32)
+    local = aligned((blocks, columns + LINES, LANES), np.float32)
     step = max(1, _AT_ONCE // columns)
     spans = list(parallel.chunks(blocks, step))
     parallel.run([partial(_pack, packed, sides, step, *span) for span in spans])
@@ -152,10 +139,10 @@ def arranged(
     described = (packed, weights, categories, frames, local, step)
     parallel.run([partial(_frame, *described, *span) for span in spans])
     report(2, 3, "boxing records")
-    boxes = boxes_of(low, high)
+    tree = _wide_tree(size, low, high)
     report(3, 3, "boxing records")
 
-    tables = Index(size, packed, boxes, local, frames, weights, categories, int(categories.sum()))
+    tables = Index(size, packed, local, frames, weights, categories, int(categories.sum()), tree)
     return Arranged(tables, ids, mixture is not None, _faithful(packed, categories))
 
 
@@ -169,6 +156,42 @@ def _pack(packed: Matrix, sides: Matrix, step: int, first: int, last: int) -> No
         here = slice(start, start + count)
         some.min(axis=2, out=sides[0, here])
         some.max(axis=2, out=sides[1, here])
+
+
+def _wide_tree(size: int, low: Matrix, high: Matrix) -> WideTree:
+    """Return the tree over blocks of which the lowest and highest values are given.
+
+    A node of more than 16^k blocks, and at most 16 times as many, has as children the parts of at
+    most 16^k blocks that halving gives, the first half rounded up: sixteen or fewer.
+    """
+    blocks, columns = low.shape
+    most = 1
+    while most * BRANCHES < blocks:
+        most *= BRANCHES
+    spans, levels = np.array([blocks]), []
+    while most:
+        parents = np.arange(len(spans))
+        while (spans > most).any():
+            halves = np.where(spans > most, (spans + 1) // 2, spans)
+            both = np.column_stack([halves, spans - halves]).ravel()
+            parents, spans = np.repeat(parents, 2)[both > 0], both[both > 0]
+        levels.append((parents, spans))
+        most //= BRANCHES
+    nodes = 1 + sum(len(spans) for _, spans in levels[:-1])
+    boxes = aligned((nodes, columns, 2, BRANCHES), np.float64)
+    children, present = np.zeros((nodes, 2, BRANCHES), np.int64), np.zeros(nodes, np.uint64)
+    boxes[:], above, below = 0.0, 0, 1
+    for parents, spans in levels:
+        first, node = np.cumsum(spans) - spans, above + parents
+        place = np.arange(len(spans)) - np.searchsorted(parents, parents)
+        boxes[node, :, 0, place] = np.minimum.reduceat(low, first)
+        boxes[node, :, 1, place] = np.maximum.reduceat(high, first)
+        numbers = below + np.arange(len(spans))
+        children[node, 0, place] = -1 - first if spans is levels[-1][1] else numbers
+        children[node, 1, place] = np.minimum(size, (first + spans) * LANES) - first * LANES
+        np.bitwise_or.at(present, node, np.uint64(1) << place.astype(np.uint64))
+        above, below = below, below + len(spans)
+    return WideTree(boxes, children, present)
 
 
 def _units(low: Matrix, high: Matrix, widest: float) -> Matrix:
@@ -206,6 +229,7 @@ def _frame(
             sizes[:, categories == 1] = 0.0
             lengths = np.einsum("bcl,bcl->bl", sizes, sizes)
             local[here, columns] = -0.5 * lengths
+            local[here, columns + 1] = -0.5 * local[here, :columns].sum(axis=1, dtype=np.float64)
             frames[here, columns + 1] = np.sqrt(lengths.max(axis=1))
             frames[here, columns + 2] = sizes.sum(axis=1).max(axis=1)
             frames[here, columns + 3] = sizes.max(axis=(1, 2))
@@ -238,8 +262,7 @@ def relation_of(form: Form, index: Arranged, asked: Matrix) -> Relation:
             and index.faithful
             and _faithful(asked, categories)
         )
-    radius = form.threshold**0.5 if form.kind == SQUARES else form.threshold
-    return Relation(form.kind, form.threshold, scales, radius if usable else 0.0)
+    return Relation(form.kind, form.threshold, scales, form.radius if usable else 0.0)
 
 
 def count_in(
@@ -258,8 +281,6 @@ def count_in(
     for each lane that holds a record the place of its count in the result. The counts are int32:
     beside an index of all records memory is short.
     """
-    from whitecrow.neighbours._kernels.count import ALONE, count_blocks
-
     counts = np.full(len(rows), ALONE, np.int32)
     relation = relation_of(form, index, asked)
     report = progress or _silent
@@ -267,11 +288,22 @@ def count_in(
 
     def task(first: int, last: int) -> None:
         nonlocal done
-        left = partial(_count_left, index, relation, asked, rows, cap, first, last, counts)
+
+        def left(count: Count, step: int = _WORTH) -> None:
+            """Count those records of these blocks that have no count yet."""
+            for start in range(first * LANES, last * LANES, step):
+                stop = min(start + step, last * LANES)
+                some = start + np.flatnonzero(counts[rows[start:stop]] == ALONE)
+                if len(some):
+                    records = np.ascontiguousarray(asked[some // LANES, :, some % LANES])
+                    counts[rows[some]] = count(index, relation, records, cap)
+
         if together:
+            from whitecrow.neighbours._kernels.count import count_blocks
+
             count_blocks(index.tables, relation, asked, rows, cap, first, last, counts)
             left(partial(_count_alone, patience=_PATIENCE))
-            left(_count_part, (last - first) * LANES)
+            left(_count_together, (last - first) * LANES)
         else:
             left(_count_alone)
         done += last - first
@@ -282,29 +314,6 @@ def count_in(
     return counts
 
 
-def _count_left(
-    index: Arranged,
-    relation: Relation,
-    asked: Matrix,
-    rows: Rows,
-    cap: int,
-    first: int,
-    last: int,
-    counts: Rows,
-    count: Count,
-    step: int = _WORTH,
-) -> None:
-    """Count those records of some blocks that have no count yet."""
-    from whitecrow.neighbours._kernels.count import ALONE
-
-    for start in range(first * LANES, last * LANES, step):
-        stop = min(start + step, last * LANES)
-        some = start + np.flatnonzero(counts[rows[start:stop]] == ALONE)
-        if len(some):
-            left = np.ascontiguousarray(asked[some // LANES, :, some % LANES])
-            counts[rows[some]] = count(index, relation, left, cap)
-
-
 def count_each(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
     """Count neighbours for scattered records, one in each row."""
     return _in_spans(_count_alone, index, form, asked, cap)
@@ -312,16 +321,10 @@ def count_each(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
 
 def count_together(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
     """Count neighbours for records of which near ones are together, the cap out of reach."""
-    return _in_spans(_count_part, index, form, asked, cap)
+    return _in_spans(_count_together, index, form, asked, cap)
 
 
-def _in_spans(
-    count: Count,
-    index: Arranged,
-    form: Form,
-    asked: Matrix,
-    cap: int,
-) -> Counts:
+def _in_spans(count: Count, index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
     if not asked.flags.writeable:
         asked = asked.copy()  # else the kernel would be compiled once more
     relation = relation_of(form, index, asked)
@@ -335,20 +338,24 @@ def _in_spans(
 def _count_alone(
     index: Arranged, relation: Relation, asked: Matrix, cap: int, patience: int = 1 << 31
 ) -> Counts:
-    from whitecrow.neighbours._kernels.alone import ROOM, count_alone
+    from whitecrow.neighbours._kernels.alone import WAITING, count_alone
 
     counts = np.empty(len(asked), np.int64)
-    room = np.empty(ROOM + asked.shape[1])
-    count_alone(index.tables, index.wide, relation, asked, cap, patience, counts, room)
+    room = np.empty(BRANCHES), np.empty(WAITING), np.empty(WAITING, np.int64)
+    space = room_for(1, asked.shape[1])
+    count_alone(index.tables, relation, asked, cap, patience, counts, space, *room)
     return counts
 
 
-def _count_part(index: Arranged, relation: Relation, asked: Matrix, cap: int) -> Counts:
-    from whitecrow.neighbours._kernels.part import count_part
+def _count_together(index: Arranged, relation: Relation, asked: Matrix, cap: int) -> Counts:
+    from whitecrow.neighbours._kernels.count import count_blocks
 
-    counts = np.empty(len(asked), np.int64)
-    count_part(index.tables, index.wide, relation, asked, cap, counts)
-    return counts
+    size, columns = asked.shape
+    blocks = -(-size // LANES)
+    lanes = np.resize(asked, (blocks, LANES, columns)).transpose(0, 2, 1).copy()
+    counts, rows = np.empty(size, np.int32), np.arange(size, dtype=np.int32)
+    count_blocks(index.tables, relation, lanes, rows, cap, 0, blocks, counts, together=True)
+    return counts.astype(np.int64)
 
 
 def _weights(scales: Matrix) -> tuple[Matrix, Flags]:

@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow._compiled import KERNELS
 from whitecrow.errors import invalid
-from whitecrow.neighbours import _grid as grid
 from whitecrow.neighbours._kernels.tables import LANES, Relation
 from whitecrow.neighbours._products import FEWEST, count_products
+from whitecrow.neighbours.cells import GRID_COLUMNS, settle
 from whitecrow.neighbours.index import (
     Arranged,
     Progress,
@@ -121,8 +121,8 @@ def count_every(
     if not KERNELS.pay(_work(form, size, columns, size)):
         return _count_few(values, form, values, cap)
     settled = None
-    if columns <= grid.MOST_COLUMNS and size >= _GRID_FROM:
-        settled = grid.settle(values, form, cap, size // _MANY)
+    if columns <= GRID_COLUMNS and size >= _GRID_FROM:
+        settled = settle(values, form, cap, size // _MANY)
     if settled is None:
         records = values if pieces is None else pieces((size, columns))
         del values
@@ -164,14 +164,19 @@ def _grouped(
     return count_in(index, form, blocks, asked.ids, cap, progress, together=together)
 
 
-def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
-    from whitecrow.neighbours._kernels.scan import RUN, count_scanned
+def scattered_step(size: int) -> int:
+    """Return a step of about 0.618 of a size, without common factor: any run of steps is spread
+    evenly over all places."""
+    step = max(1, round(size * 0.6180339887))
+    while math.gcd(step, size) > 1:
+        step += 1
+    return step
 
-    runs = -(-len(values) // RUN)
-    # About 0.618 of the way round, so that the runs visited first are spread evenly.
-    jump = max(1, int(runs * 0.6180339887))
-    while math.gcd(jump, runs) > 1:
-        jump += 1
+
+def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
+    from whitecrow.neighbours._kernels.metric import RUN, count_scanned
+
+    jump = scattered_step(-(-len(values) // RUN))
     relation = Relation(form.kind, form.threshold, np.array(form.scales), 0.0)
     counts: Counts = count_scanned(values, relation, asked, cap, jump)
     return counts

@@ -223,6 +223,11 @@ class Form:
         """Whether records are compared as they are."""
         return not self.sphere and not self.divisors
 
+    @property
+    def radius(self) -> float:
+        """The threshold as a distance."""
+        return math.sqrt(self.threshold) if self.kind == SQUARES else self.threshold
+
     @cached_property
     def same_place(self) -> Form:
         """The form of "one place by the metric": equal in all that it compares.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from whitecrow.anomaly import (
     AnomalyModel,
@@ -133,13 +133,7 @@ class ModelChoice(_AnyModel[AnomalyModel]):
 
 
 class DistanceChoice(_AnyModel[DistanceAnomaly]):
-    """A model that says the same as a distance model, which is taken in its place.
-
-    Parameters
-    ----------
-    same : callable
-        Returns that distance model, or refuses with the reason.
-    """
+    """A model for which ``same`` returns a distance model that says the same, or refuses it."""
 
     def __init__(self, same: Callable[[AnomalyModel], DistanceAnomaly], **words: Any) -> None:
         super().__init__(**words)
@@ -188,15 +182,7 @@ def in_order(
     return {name: record[name] for name in names}, names
 
 
-class _AboutOnePlace(Protocol):
-    @property
-    def columns(self) -> tuple[str, ...]: ...
-
-    @property
-    def model(self) -> AnomalyModel: ...
-
-
-def cost(question: _AboutOnePlace, card: Card, records: int) -> Limits:
+def cost(question: AtPlace, card: Card, records: int) -> Limits:
     """The worst case of a question about one place: an index of the records, or a pass over all.
 
     How long the code of others takes that reads the records, nobody knows.

@@ -10,14 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours._kernels.count import ALONE
 from whitecrow.neighbours._kernels.filter import approach_alone, limits, margins
 from whitecrow.neighbours._kernels.inner import bare, inner
 from whitecrow.neighbours._kernels.lanes import lowest_bit, ones, real_lanes, tile_alone
 from whitecrow.neighbours._kernels.metric import close
-from whitecrow.neighbours._kernels.tables import BRANCHES, LANES, Index, Relation, WideTree
+from whitecrow.neighbours._kernels.tables import ALONE, BRANCHES, LANES, Index, Relation, Workspace
 from whitecrow.neighbours._kernels.wide import compare_children
-from whitecrow.neighbours.relation import SQUARES
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,34 +23,33 @@ Ints = NDArray[np.int64]
 WAITING = 9 * BRANCHES
 """Nodes that wait: at most fifteen on each level, and nine levels hold more than 2^31 records."""
 
-ROOM = BRANCHES + 2 * WAITING
-"""Numbers that `count_alone` needs room for, beside one for each column."""
-
 
 @bare
 def count_alone(
     index: Index,
-    tree: WideTree,
     relation: Relation,
     asked: Floats,
     cap: int,
     patience: int,
     counts: Ints,
-    room: Floats,
+    space: Workspace,
+    least: Floats,
+    keys: Floats,
+    nodes: Ints,
 ) -> None:
-    """Write min(neighbours, cap) of each record into ``counts``; ``room`` is columns + ROOM.
+    """Write min(neighbours, cap) of each record into ``counts``.
 
+    There is ``space`` for one record, room for BRANCHES numbers, and twice for what waits.
     A record that needs more than ``patience`` leaves, and hardly gets to the cap, is left ALONE.
     """
-    least, keys = room[:BRANCHES], room[BRANCHES : BRANCHES + WAITING]
-    waiting, local = room[BRANCHES + WAITING : ROOM], room[ROOM:]
+    tree = index.tree
     for i in range(len(asked)):
         record = asked[i]
         count_found, looked, count = 0, 0, 1
-        waiting[0] = 0.0
+        nodes[0] = 0
         while count > 0 and count_found < cap and looked < patience:
             count -= 1
-            node = int(waiting[count])
+            node = nodes[count]
             some, every = compare_children(relation, tree, node, record, record, least)
             some &= ~every
             while every:
@@ -65,25 +62,25 @@ def count_alone(
                 next_node = tree.children[node, 0, child]
                 if next_node < 0:
                     looked += 1
-                    count_found += _look(index, relation, record, -1 - next_node, local)
+                    count_found += _look(index, relation, record, -1 - next_node, space)
                 else:
-                    count = _wait(keys, waiting, first, count, least[child], next_node)
+                    insert(keys, nodes, first, count, least[child], next_node)
+                    count += 1
         counts[i] = min(count_found, cap) if count == 0 or count_found >= cap else ALONE
 
 
 @inner
-def _wait(keys: Floats, waiting: Floats, first: int, count: int, near: float, node: int) -> int:
-    """Let a node wait among its siblings, the nearest of them last; return how many wait now."""
+def insert(keys: Floats, nodes: Ints, first: int, count: int, near: float, node: int) -> None:
+    """Let a node wait among its siblings, which begin at ``first``, the nearest of them last."""
     place = count
     while place > first and keys[place - 1] < near:
-        keys[place], waiting[place] = keys[place - 1], waiting[place - 1]
+        keys[place], nodes[place] = keys[place - 1], nodes[place - 1]
         place -= 1
-    keys[place], waiting[place] = near, node
-    return count + 1
+    keys[place], nodes[place] = near, node
 
 
 @inner
-def _look(index: Index, relation: Relation, record: Floats, leaf: int, local: Floats) -> int:
+def _look(index: Index, relation: Relation, record: Floats, leaf: int, space: Workspace) -> int:
     """Return how many records of a leaf are close to one record."""
     here = min(LANES, index.size - leaf * LANES)
     rho, reach, slack, error = margins(index, relation, leaf)
@@ -91,15 +88,13 @@ def _look(index: Index, relation: Relation, record: Floats, leaf: int, local: Fl
     count, doubt = 0, real
     if rho > 0.0:
         inner_size, outer_size, sure, possible = limits(index, relation, rho, reach, slack, error)
-        size = approach_alone(index, relation, record, leaf, local)
+        size, half = approach_alone(index, relation, record, leaf, space)
         if size <= inner_size:
             return here
         if size > outer_size:
             return 0
-        half = 0.5 * size if relation.kind == SQUARES else 0.0
-        surely, possibly = tile_alone(
-            relation.kind, local, index, leaf, np.float32(half + sure), np.float32(half + possible)
-        )
+        space.sure[0], space.possible[0] = np.float32(half + sure), np.float32(half + possible)
+        surely, possibly = tile_alone(relation.kind, space, 0, 0, index, leaf)
         count = int(ones(surely & real))
         doubt = possibly & ~surely & real
     while doubt:

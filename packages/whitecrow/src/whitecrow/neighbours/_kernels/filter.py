@@ -33,51 +33,59 @@ def approach(
     """Express records in a block's frame, and measure how far from its centre they are.
 
     The size is the squared length for SQUARES, the largest coordinate for LARGEST and the sum of
-    the coordinates for the others; categories have none.
+    the absolute coordinates for the others; categories have none.
     """
-    rows, sizes, kind = space.rows, space.sizes, relation.kind
+    rows, sizes, halves, kind = space.rows, space.sizes, space.halves, relation.kind
     columns = len(records)
     unit = index.frames[leaf, columns]
     for i in range(count):
-        sizes[i] = 0.0
+        sizes[i] = halves[i] = 0.0
     for c in range(columns):
         centre, factor = index.frames[leaf, c], index.weights[c] * unit
         for i in range(count):
             rows[c, i] = np.float32((records[c, i] - centre) * factor)
         if kind == SQUARES:
             for i in range(count):
-                sizes[i] = _grown(SQUARES, sizes[i], np.float64(rows[c, i]), 0)
+                value = np.float64(rows[c, i])
+                sizes[i] += value * value
+                halves[i] = 0.5 * sizes[i]
         elif kind == LARGEST:
             for i in range(count):
-                sizes[i] = _grown(LARGEST, sizes[i], abs(np.float64(rows[c, i])), 0)
+                sizes[i] = max(sizes[i], abs(np.float64(rows[c, i])))
         elif not index.categories[c]:
             for i in range(count):
-                sizes[i] = _grown(SUM, sizes[i], abs(np.float64(rows[c, i])), 0)
+                value = np.float64(rows[c, i])
+                sizes[i] += abs(value)
+                halves[i] += 0.5 * value if kind == SUM else 0.0
 
 
 @inner
 def approach_alone(
-    index: Index, relation: Relation, record: Floats, leaf: int, local: Floats
-) -> float:
-    """Express one record in a block's frame, rounded to float32; return its size."""
-    columns, size = len(record), 0.0
+    index: Index, relation: Relation, record: Floats, leaf: int, space: Workspace
+) -> tuple[float, float]:
+    """Express one record in a block's frame, rounded to float32; return its size and half."""
+    columns, kind, size, half = len(record), relation.kind, 0.0, 0.0
     unit = index.frames[leaf, columns]
     for c in range(columns):
         factor = index.weights[c] * unit
-        value = np.float64(np.float32((record[c] - index.frames[leaf, c]) * factor))
-        local[c] = value
-        size = _grown(relation.kind, size, abs(value), index.categories[c])
-    return size
+        space.rows[c, 0] = np.float32((record[c] - index.frames[leaf, c]) * factor)
+        value = np.float64(space.rows[c, 0])
+        if kind == SQUARES:
+            size += value * value
+        elif kind == LARGEST:
+            size = max(size, abs(value))
+        elif not index.categories[c]:
+            size += abs(value)
+            half += 0.5 * value if kind == SUM else 0.0
+    return size, 0.5 * size if kind == SQUARES else half
 
 
 @inner
-def _grown(kind: int, size: float, value: float, category: int) -> float:
-    """Add a coordinate to a record's size."""
+def score_at(kind: int, distance: float) -> float:
+    """Return what a distance takes off a score."""
     if kind == SQUARES:
-        return size + value * value
-    if kind == LARGEST:
-        return max(size, value)
-    return size if category else size + value
+        return 0.5 * distance * distance
+    return 0.5 * distance if kind == SUM else distance
 
 
 @inner
@@ -95,6 +103,8 @@ def margins(index: Index, relation: Relation, leaf: int) -> tuple[float, float, 
     error = (columns + 8) * _U * whole
     if kind == SQUARES:
         error *= whole
+    elif kind == SUM:
+        error *= 1.25
     return rho, reach, 4.0 * _U * whole, error
 
 
@@ -105,14 +115,13 @@ def limits(
     """Return the limits of a block's filter: ``inner``, ``outer``, ``sure``, ``possible``.
 
     A record whose size is at most ``inner`` is close to the whole block; above ``outer``, to none
-    of it. A score must reach the others, before half the size is added for SQUARES.
+    of it. A score must reach the others, before its half is added.
     """
     near, far = rho - reach - slack, rho + reach + slack
     if relation.kind == MIXED:
         near -= index.mismatches
-    if relation.kind != SQUARES:
-        return near, far, slack + error - rho, -slack - error - rho
-    least, most = max(rho - slack, 0.0), rho + slack
-    sure = error - 0.5 * least * least if least > 0.0 else math.inf
-    near = near * near if near > 0.0 else -1.0
-    return near, far * far, sure, -error - 0.5 * most * most
+    sure = error - score_at(relation.kind, rho - slack) if rho > slack else math.inf
+    possible = -error - score_at(relation.kind, rho + slack)
+    if relation.kind == SQUARES:
+        near, far = near * near if near > 0.0 else -1.0, far * far
+    return near, far, sure, possible

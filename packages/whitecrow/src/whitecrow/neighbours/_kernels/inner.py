@@ -15,7 +15,7 @@ from whitecrow._compiled import compiled, compiled_into
 inner: Any = compiled_into(_nrt=False, forceinline=True)
 """For a function that kernels call, and nobody else does."""
 
-bare: Any = compiled(nogil=True, _nrt=False)
+bare: Any = compiled(nogil=True, _nrt=False, no_cfunc_wrapper=True)
 """For a large function that Python calls with all the memory it needs.
 
 A small one around it, which allocates, would have it compiled a second time.

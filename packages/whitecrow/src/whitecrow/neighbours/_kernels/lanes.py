@@ -13,7 +13,7 @@ exact predicate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner
-from whitecrow.neighbours._kernels.tables import LANES, Index, Workspace
+from whitecrow.neighbours._kernels.tables import LANES, LINES, Index, Workspace
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
 
 Floats = NDArray[np.float64]
@@ -37,6 +37,9 @@ _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 _VECTOR = ir.VectorType(_FLOAT, _WIDTH)
 
+_LENGTHS, _SUMS = range(LINES)
+"""Where scores begin: with minus half the squared lengths, or minus half the sums."""
+
 _intrinsic: Any = intrinsic
 
 Step = Callable[[Any, Any, Any, Any, Any], Any]
@@ -48,9 +51,9 @@ def _call(builder: Any, name: str, *arguments: Any) -> Any:
     return builder.call(function, arguments)
 
 
-def _spread(builder: Any, value: Any) -> Any:
-    """Return a vector that holds one number in every lane."""
-    empty = ir.Constant(_VECTOR, ir.Undefined)
+def spread(builder: Any, value: Any) -> Any:
+    """Return a vector of sixteen lanes that holds one number in each."""
+    empty = ir.Constant(ir.VectorType(value.type, _WIDTH), ir.Undefined)
     first = builder.insert_element(empty, value, _I32(0))
     zeros = ir.Constant(ir.VectorType(_I32, _WIDTH), [0] * _WIDTH)
     return builder.shuffle_vector(first, empty, zeros)
@@ -65,7 +68,9 @@ def _dot(builder: Any, score: Any, row: Any, column: Any, category: Any) -> Any:
 
 
 def _sum(builder: Any, score: Any, row: Any, column: Any, category: Any) -> Any:
-    return builder.fsub(score, _apart(builder, row, column))
+    # |a - b| = a + b - 2 min(a, b), one operation less: the sums of a and of b are known.
+    least = builder.select(builder.fcmp_ordered("<", row, column), row, column)
+    return builder.fadd(score, least)
 
 
 def _largest(builder: Any, score: Any, row: Any, column: Any, category: Any) -> Any:
@@ -79,13 +84,13 @@ def _mixed(builder: Any, score: Any, row: Any, column: Any, category: Any) -> An
     return builder.fsub(score, builder.select(category, differs, _apart(builder, row, column)))
 
 
-def _tile(step: Step, *, start_at_zero: bool) -> Any:
-    """Make the tile of two records whose score grows by ``step`` with each column.
+def _tile(step: Step, count: int, *, start: int | None) -> Any:
+    """Make the tile of one or two records whose score grows by ``step`` with each column.
 
-    The made function takes ``rows`` (float32, columns x 64: the records asked about), the two row
-    numbers, ``blocks`` (float32, blocks x (columns + 1) x 64; the last line of a block is where
-    its scores start), the block number, ``categories`` (uint8, one for each column) and the two
-    lists of thresholds, one for each row. It returns sure, possible, sure, possible.
+    The made function takes ``rows`` (float32, columns x records: those asked about), two row
+    numbers, ``blocks`` (float32, blocks x (columns + LINES) x 64; scores begin with one of the last
+    lines of a block, or with 0), the block number, ``categories`` (uint8, one for each column) and
+    the two lists of thresholds, one for each row. It returns sure, possible for each record.
     """
 
     def typed(
@@ -100,22 +105,23 @@ def _tile(step: Step, *, start_at_zero: bool) -> Any:
         possible: Any,
     ) -> Any:
         arguments = (rows, types.intp, types.intp, blocks, types.intp, categories, sure, possible)
-        return types.UniTuple(types.uint64, 4)(*arguments), generate
+        return types.UniTuple(types.uint64, 2 * count)(*arguments), generate
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows, blocks, categories, sure, possible = _arrays(
-            context, builder, signature, arguments, (0, 3, 5, 6, 7)
+        rows, blocks, categories, sure, possible = (
+            context.make_array(signature.args[place])(context, builder, arguments[place])
+            for place in (0, 3, 5, 6, 7)
         )
-        numbers = (arguments[1], arguments[2])
+        numbers = arguments[1 : 1 + count]
+        width = cgutils.unpack_tuple(builder, rows.shape, 2)[1]
 
         def values(column: Any) -> list[Any]:
-            line = builder.mul(column, _I64(LANES))
-            return [_single(builder, rows, builder.add(line, row)) for row in numbers]
+            line = builder.mul(column, width)
+            return [single(builder, rows, builder.add(line, row)) for row in numbers]
 
-        tables = (blocks, arguments[4], categories)
-        scores = _scores(builder, step, start_at_zero, tables, values, len(numbers))
+        scores = _scores(builder, step, start, (blocks, arguments[4], categories), values, count)
         masks = [
-            _reached(builder, score, _single(builder, limit, number))
+            _reached(builder, score, single(builder, limit, number))
             for score, number in zip(scores, numbers, strict=True)
             for limit in (sure, possible)
         ]
@@ -124,56 +130,14 @@ def _tile(step: Step, *, start_at_zero: bool) -> Any:
     return _intrinsic(typed)
 
 
-def _tile_alone(step: Step, *, start_at_zero: bool) -> Any:
-    """Make the tile of a single record.
-
-    The made function takes the record (float64, one float32 for each column), ``blocks``, the block
-    number, ``categories`` and the two thresholds. It returns sure, possible.
-    """
-
-    def typed(
-        context: Any,
-        record: Any,
-        blocks: Any,
-        block: Any,
-        categories: Any,
-        sure: Any,
-        possible: Any,
-    ) -> Any:
-        arguments = (record, blocks, types.intp, categories, types.float32, types.float32)
-        return types.UniTuple(types.uint64, 2)(*arguments), generate
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        record, blocks, categories = _arrays(context, builder, signature, arguments, (0, 1, 3))
-
-        def values(column: Any) -> list[Any]:
-            return [builder.fptrunc(_single(builder, record, column), _FLOAT)]
-
-        tables = (blocks, arguments[2], categories)
-        (score,) = _scores(builder, step, start_at_zero, tables, values, 1)
-        masks = [_reached(builder, score, limit) for limit in arguments[4:]]
-        return context.make_tuple(builder, signature.return_type, masks)
-
-    return _intrinsic(typed)
-
-
-def _arrays(
-    context: Any, builder: Any, signature: Any, arguments: Any, places: Iterable[int]
-) -> list[Any]:
-    return [
-        context.make_array(signature.args[place])(context, builder, arguments[place])
-        for place in places
-    ]
-
-
-def _single(builder: Any, array: Any, offset: Any) -> Any:
+def single(builder: Any, array: Any, offset: Any) -> Any:
     return builder.load(builder.gep(array.data, [offset]))
 
 
 def _scores(
     builder: Any,
     step: Step,
-    start_at_zero: bool,
+    start: int | None,
     tables: tuple[Any, Any, Any],
     values: Callable[[Any], list[Any]],
     count: int,
@@ -186,24 +150,25 @@ def _scores(
         pointer = builder.gep(blocks.data, [offset])
         return builder.load(builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
 
-    lines = builder.add(columns, _I64(1))
+    lines = builder.add(columns, _I64(LINES))
     origin = builder.mul(block, builder.mul(lines, _I64(LANES)))
-    start = builder.add(origin, builder.mul(columns, _I64(LANES)))
     scores = [[cgutils.alloca_once(builder, _VECTOR) for _ in range(_PARTS)] for _ in range(count)]
     for part in range(_PARTS):
-        zero = ir.Constant(_VECTOR, [0.0] * _WIDTH)
-        first = zero if start_at_zero else vector(builder.add(start, _I64(part * _WIDTH)))
+        first = ir.Constant(_VECTOR, [0.0] * _WIDTH)
+        if start is not None:
+            line = builder.add(origin, builder.mul(builder.add(columns, _I64(start)), _I64(LANES)))
+            first = vector(builder.add(line, _I64(part * _WIDTH)))
         for score in scores:
             builder.store(first, score[part])
 
     with cgutils.for_range(builder, columns) as loop:
         line = builder.add(origin, builder.mul(loop.index, _I64(LANES)))
-        spread = [_spread(builder, value) for value in values(loop.index)]
-        flag = _single(builder, categories, loop.index)
+        everywhere = [spread(builder, value) for value in values(loop.index)]
+        flag = single(builder, categories, loop.index)
         category = builder.icmp_unsigned("!=", flag, ir.IntType(8)(0))
         for part in range(_PARTS):
             column = vector(builder.add(line, _I64(part * _WIDTH)))
-            for score, value in zip(scores, spread, strict=True):
+            for score, value in zip(scores, everywhere, strict=True):
                 grown = step(builder, builder.load(score[part]), value, column, category)
                 builder.store(grown, score[part])
     return scores
@@ -211,51 +176,39 @@ def _scores(
 
 def _reached(builder: Any, score: list[Any], limit: Any) -> Any:
     """Return one bit a lane: whether the score is at least the limit."""
-    spread, mask = _spread(builder, limit), _I64(0)
+    least, mask = spread(builder, limit), _I64(0)
     for part in range(_PARTS):
-        reached = builder.fcmp_ordered(">=", builder.load(score[part]), spread)
+        reached = builder.fcmp_ordered(">=", builder.load(score[part]), least)
         bits = builder.zext(builder.bitcast(reached, ir.IntType(_WIDTH)), _I64)
         mask = builder.or_(mask, builder.shl(bits, _I64(part * _WIDTH)))
     return mask
 
 
-_dot_tile = _tile(_dot, start_at_zero=False)
-_sum_tile = _tile(_sum, start_at_zero=True)
-_largest_tile = _tile(_largest, start_at_zero=True)
-_mixed_tile = _tile(_mixed, start_at_zero=True)
+def _for_each_measure(count: int) -> Any:
+    dot = _tile(_dot, count, start=_LENGTHS)
+    sums = _tile(_sum, count, start=_SUMS)
+    largest = _tile(_largest, count, start=None)
+    mixed = _tile(_mixed, count, start=None)
+
+    @inner
+    def compare(kind: int, space: Workspace, i: int, j: int, index: Index, leaf: int) -> Any:
+        rows, sure, possible = space.rows, space.sure, space.possible
+        if kind == SQUARES:
+            return dot(rows, i, j, index.local, leaf, index.categories, sure, possible)
+        if kind == SUM:
+            return sums(rows, i, j, index.local, leaf, index.categories, sure, possible)
+        if kind == LARGEST:
+            return largest(rows, i, j, index.local, leaf, index.categories, sure, possible)
+        return mixed(rows, i, j, index.local, leaf, index.categories, sure, possible)
+
+    return compare
 
 
-_dot_alone = _tile_alone(_dot, start_at_zero=False)
-_sum_alone = _tile_alone(_sum, start_at_zero=True)
-_largest_alone = _tile_alone(_largest, start_at_zero=True)
-_mixed_alone = _tile_alone(_mixed, start_at_zero=True)
+tile = _for_each_measure(2)
+"""Compares two records of the workspace with a leaf: sure, possible; sure, possible."""
 
-
-@inner
-def tile(kind: int, space: Workspace, i: int, j: int, index: Index, leaf: int) -> Any:
-    """Compare two records of the workspace with a leaf: sure, possible; sure, possible."""
-    rows, sure, possible = space.rows, space.sure, space.possible
-    if kind == SQUARES:
-        return _dot_tile(rows, i, j, index.local, leaf, index.categories, sure, possible)
-    if kind == SUM:
-        return _sum_tile(rows, i, j, index.local, leaf, index.categories, sure, possible)
-    if kind == LARGEST:
-        return _largest_tile(rows, i, j, index.local, leaf, index.categories, sure, possible)
-    return _mixed_tile(rows, i, j, index.local, leaf, index.categories, sure, possible)
-
-
-@inner
-def tile_alone(
-    kind: int, record: Floats, index: Index, leaf: int, sure: np.float32, possible: np.float32
-) -> Any:
-    """Compare one record with a leaf: sure, possible."""
-    if kind == SQUARES:
-        return _dot_alone(record, index.local, leaf, index.categories, sure, possible)
-    if kind == SUM:
-        return _sum_alone(record, index.local, leaf, index.categories, sure, possible)
-    if kind == LARGEST:
-        return _largest_alone(record, index.local, leaf, index.categories, sure, possible)
-    return _mixed_alone(record, index.local, leaf, index.categories, sure, possible)
+tile_alone = _for_each_measure(1)
+"""Compares the first of two records alone: sure, possible."""
 
 
 @inner

@@ -1,4 +1,4 @@
-"""The reference predicate compiled, and what it says about whole boxes of records."""
+"""The reference predicate compiled, and a look at every record with it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from whitecrow.neighbours._kernels.tables import Relation
 from whitecrow.neighbours.relation import step
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
-OUTSIDE, OPEN, INSIDE = range(3)
+RUN = 256
+"""Records read in a row before jumping elsewhere."""
 
 register_jitable(step)
 register_jitable(sphere.sine_cosine)
@@ -29,33 +31,6 @@ def close(relation: Relation, one: Floats, other: Floats) -> bool:
     return bool(measure(relation.kind, one, other, relation.scales) <= relation.threshold)
 
 
-@inner
-def compare_boxes(
-    kind: int,
-    threshold: float,
-    scales: Floats,
-    low: Floats,
-    high: Floats,
-    boxes: Floats,
-    node: int,
-) -> int:
-    """Return INSIDE or OUTSIDE if the boxes settle every pair between them, else OPEN.
-
-    The smallest and the largest difference in each column go through the same steps as a pair's;
-    rounding is monotone, so no pair between the boxes can have a smaller or larger measure as
-    computed. No margin is needed (`proof.md`, "Boxes").
-    """
-    least, most = 0.0, 0.0
-    for c in range(len(scales)):
-        above = boxes[node, 1, c] - low[c]
-        below = high[c] - boxes[node, 0, c]
-        least = step(kind, least, max(max(-above, -below), 0.0), scales[c])
-        most = step(kind, most, max(above, below), scales[c])
-    if least > threshold:
-        return OUTSIDE
-    return INSIDE if most <= threshold else OPEN
-
-
 @kernel
 def on_spheres(degrees: Floats) -> Floats:
     """Return latitudes and longitudes in degrees as points of the unit sphere."""
@@ -63,3 +38,28 @@ def on_spheres(degrees: Floats) -> Floats:
     for i in range(len(degrees)):
         points[i, 0], points[i, 1], points[i, 2] = _on_sphere(degrees[i, 0], degrees[i, 1])
     return points
+
+
+@kernel
+def count_scanned(data: Floats, relation: Relation, records: Floats, cap: int, jump: int) -> Ints:
+    """Return min(number of close data records, cap) for each record.
+
+    Runs of records are visited ``jump`` runs apart, a number without common divisor with the
+    number of runs. Sorted data then look shuffled, and a record with many neighbours soon finds
+    ``cap`` of them wherever they are; the order depends on the number of records alone.
+    """
+    kind, threshold, scales, _ = relation
+    runs = (len(data) + RUN - 1) // RUN
+    counts = np.zeros(len(records), np.int64)
+    for i in range(len(records)):
+        run, count = 0, 0
+        for _ in range(runs):
+            for j in range(run * RUN, min(len(data), (run + 1) * RUN)):
+                count += measure(kind, records[i], data[j], scales) <= threshold
+            if count >= cap:
+                break
+            run += jump
+            if run >= runs:
+                run -= runs
+        counts[i] = min(count, cap)
+    return counts

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours._kernels.filter import approach, margins
+from whitecrow.neighbours._kernels.filter import approach, margins, score_at
 from whitecrow.neighbours._kernels.inner import inner
 from whitecrow.neighbours._kernels.lanes import ones, real_lanes, tile
 from whitecrow.neighbours._kernels.metric import measure
@@ -94,10 +94,7 @@ def look_from_pivots(
             near = pivots.within[q, which] * unit * _SHRINK - slack
             limit = math.inf
             if near > 0.0 and space.sizes[q] <= farthest:
-                if relation.kind == SQUARES:
-                    limit = 0.5 * (space.sizes[q] - near * near) + error
-                else:
-                    limit = error - near
+                limit = space.halves[q] - score_at(relation.kind, near) + error
             if which == 0:
                 space.sure[q] = np.float32(limit)
             else:

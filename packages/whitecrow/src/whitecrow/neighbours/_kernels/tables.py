@@ -20,6 +20,12 @@ LANES = 64
 BRANCHES = 16
 """Children of a wide node: the boxes that are compared at once."""
 
+ALONE = -1
+"""The count of a record that is better counted otherwise: by itself, or in another group."""
+
+LINES = 2
+"""Lines of a block's filter beside its columns."""
+
 EXTRA = 4
 """Numbers beside the centre in a block's frame: unit, and the reach in each of three norms."""
 
@@ -36,44 +42,29 @@ def aligned(shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
     return room[start : start + size].view(kind).reshape(shape)
 
 
+class WideTree(NamedTuple):
+    """The tree over the blocks, with up to sixteen children a node; the first one is the root."""
+
+    boxes: Floats  # nodes x columns x 2 x 16, the lowest and highest values of each child
+    # nodes x 2 x 16, the node that a child is, or -1 - block for a leaf; and how many records it
+    # has.
+    children: Ints
+    present: Masks  # one bit for each child that a node has
+
+
 class Index(NamedTuple):
     """Records in k-d order and all that is computed from them once."""
 
     size: int  # the number of records; the last block is filled up with copies of the last one
     blocks: Floats  # blocks x columns x 64
-    boxes: Floats  # nodes x 2 x columns, the lowest and highest values of each node of the tree
-    # blocks x (columns + 1) x 64, the filter: each block in its own frame, and minus half the
-    # squared lengths.
+    # blocks x (columns + LINES) x 64, the filter: each block in its own frame, and minus half the
+    # squared lengths and the sums.
     local: Singles
     frames: Floats  # blocks x (columns + 4), centre, unit and reaches of each block
     weights: Floats  # the factor of each column in the filter
     categories: Bytes  # 1 for a column of categories
     mismatches: int  # how many columns hold categories
-
-
-def most_wide_nodes(blocks: int) -> int:
-    """Return how many nodes a wide tree has at the most: all but the root have nine children."""
-    return blocks // 8 + 1
-
-
-class WideTree(NamedTuple):
-    """The tree with up to sixteen children a node; the first one is the root.
-
-    Parameters
-    ----------
-    boxes : float64, wide nodes x columns x 2 x 16
-        The lowest and highest values of each child.
-    children : int64, wide nodes x 2 x 16
-        The wide node that a child is, or -1 - block for a leaf; and how many records it has.
-    present : uint64, wide nodes
-        One bit for each child that there is.
-
-    There is room for more wide nodes than most trees have; nothing leads to the others.
-    """
-
-    boxes: Floats
-    children: Ints
-    present: Masks
+    tree: WideTree
 
 
 class Relation(NamedTuple):
@@ -90,9 +81,22 @@ class Relation(NamedTuple):
 class Workspace(NamedTuple):
     """Room for one look at one leaf: at most 64 records in the leaf's frame."""
 
-    rows: Singles  # columns x 64
+    rows: Singles  # columns x records
     sizes: Floats  # how far each is from the leaf's centre
+    halves: Floats  # what a score at the centre lacks: half the squared length, half the sum, or 0
     # sure, possible: The scores from which a pair is surely, or possibly, close.
     sure: Singles
     possible: Singles
     opened: Ints  # which of them the leaf's reach leaves open
+
+
+def room_for(records: int, columns: int) -> Workspace:
+    """Return room for so many records at a time."""
+    return Workspace(
+        np.empty((columns, records), np.float32),
+        np.empty(records),
+        np.empty(records),
+        np.empty(records, np.float32),
+        np.empty(records, np.float32),
+        np.empty(records, np.int64),
+    )

@@ -17,13 +17,13 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner
+from whitecrow.neighbours._kernels.lanes import single, spread
 from whitecrow.neighbours._kernels.tables import BRANCHES, Relation, WideTree
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
 
 Floats = NDArray[np.float64]
 
 _DOUBLE = ir.DoubleType()
-_I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 _VECTOR = ir.VectorType(_DOUBLE, BRANCHES)
 _ZERO = ir.Constant(_VECTOR, [0.0] * BRANCHES)
@@ -32,15 +32,6 @@ _ONE = ir.Constant(_VECTOR, [1.0] * BRANCHES)
 _intrinsic: Any = intrinsic
 
 Step = Callable[[Any, Any, Any, Any], Any]
-
-
-def _spread(builder: Any, value: Any) -> Any:
-    """Return a vector that holds one number in every lane."""
-    empty = ir.Constant(_VECTOR, ir.Undefined)
-    first = builder.insert_element(empty, value, _I32(0))
-    return builder.shuffle_vector(
-        first, empty, ir.Constant(ir.VectorType(_I32, BRANCHES), [0] * BRANCHES)
-    )
 
 
 def _larger(builder: Any, one: Any, other: Any) -> Any:
@@ -65,7 +56,7 @@ def _largest(builder: Any, total: Any, difference: Any, scale: Any) -> Any:
 def _mixed(builder: Any, total: Any, difference: Any, scale: Any) -> Any:
     differs = builder.select(builder.fcmp_ordered(">", difference, _ZERO), _ONE, _ZERO)
     number = builder.fcmp_ordered(">", scale, ir.Constant(_DOUBLE, 0.0))
-    share = builder.fdiv(difference, _spread(builder, scale))
+    share = builder.fdiv(difference, spread(builder, scale))
     return builder.fadd(total, builder.select(number, share, differs))
 
 
@@ -89,21 +80,14 @@ def _comparison(step: Step) -> Any:
         least: Any,
     ) -> Any:
         arguments = (boxes, types.intp, low, high, scales, types.float64, least)
-        return types.UniTuple(types.uint64, 2)(*arguments), _generator(step)
+        return types.UniTuple(types.uint64, 2)(*arguments), generate
 
-    return _intrinsic(typed)
-
-
-def _generator(step: Step) -> Callable[..., Any]:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         boxes, lowest, highest, scales, least = (
             context.make_array(signature.args[place])(context, builder, arguments[place])
             for place in (0, 2, 3, 4, 6)
         )
         columns = cgutils.unpack_tuple(builder, scales.shape, 1)[0]
-
-        def single(array: Any, offset: Any) -> Any:
-            return builder.load(builder.gep(array.data, [offset]))
 
         def vector(array: Any, offset: Any) -> Any:
             return builder.bitcast(builder.gep(array.data, [offset]), _VECTOR.as_pointer())
@@ -117,23 +101,23 @@ def _generator(step: Step) -> Callable[..., Any]:
             line = builder.add(origin, builder.mul(loop.index, _I64(2 * BRANCHES)))
             low = builder.load(vector(boxes, line), align=8)
             high = builder.load(vector(boxes, builder.add(line, _I64(BRANCHES))), align=8)
-            scale = single(scales, loop.index)
-            above = builder.fsub(high, _spread(builder, single(lowest, loop.index)))
-            below = builder.fsub(_spread(builder, single(highest, loop.index)), low)
+            scale = single(builder, scales, loop.index)
+            above = builder.fsub(high, spread(builder, single(builder, lowest, loop.index)))
+            below = builder.fsub(spread(builder, single(builder, highest, loop.index)), low)
             beyond = _larger(builder, builder.fneg(above), builder.fneg(below))
             differences = (_larger(builder, beyond, _ZERO), _larger(builder, above, below))
             for total, difference in zip(totals, differences, strict=True):
                 builder.store(step(builder, builder.load(total), difference, scale), total)
 
         builder.store(builder.load(totals[0]), vector(least, _I64(0)), align=8)
-        limit = _spread(builder, arguments[5])
+        limit = spread(builder, arguments[5])
         masks = []
         for total in totals:
             reached = builder.fcmp_ordered("<=", builder.load(total), limit)
             masks.append(builder.zext(builder.bitcast(reached, ir.IntType(BRANCHES)), _I64))
         return context.make_tuple(builder, signature.return_type, masks)
 
-    return generate
+    return _intrinsic(typed)
 
 
 _by_squares = _comparison(_squares)
