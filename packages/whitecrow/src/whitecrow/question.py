@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -371,27 +371,19 @@ class Question(Declared):
     caveat: ClassVar[str] = ""
     """Whom the promise leaves out, where the question itself names somebody."""
 
-    def made(self) -> None:
-        """Write the question down once: it is asked for several times on its way."""
-        facts = self.to_json()
-        self.put("_canonical", canonical({"kind": self.kind, "question": facts}))
-        if self.about:
-            common = {
-                name: list(facts[name]) if name in self.about else facts[name] for name in facts
-            }
-            self.put("_alike", canonical({"kind": self.kind, "question": common}))
-
-    @property
+    @cached_property
     def canonical(self) -> str:
         """Kind and parameters as JSON, in its one spelling."""
-        text: str = vars(self)["_canonical"]
-        return text
+        return canonical({"kind": self.kind, "question": self.to_json()})
 
-    @property
+    @cached_property
     def alike(self) -> str:
         """What it has in common with all questions of the same price, statement and figures."""
-        text: str = vars(self).get("_alike", self.canonical)
-        return text
+        if not self.about:
+            return self.canonical
+        facts = self.to_json()
+        common = {name: list(facts[name]) if name in self.about else facts[name] for name in facts}
+        return canonical({"kind": self.kind, "question": common})
 
     @property
     def retired(self) -> str:
