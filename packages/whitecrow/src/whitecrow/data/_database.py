@@ -58,20 +58,10 @@ rtrim strftime to_date to_timestamp total
 
 
 def select_only(query: str, backend: str) -> str:
-    """Return a query as one SELECT, written by the parser; a table's name means all of it.
+    """Return a query as one SELECT, written by the parser; the name of a table means all of it.
 
-    Parameters
-    ----------
-    query : str
-        ``SELECT ...`` with or without a semicolon, or ``TABLE`` or ``SCHEMA.TABLE``.
-    backend : str
-        The database, as SQLAlchemy calls it: "postgresql", "sqlite", ...
-
-    Raises
-    ------
-    InvalidInput
-        It is not one SELECT, it could write, or it calls a function that is not known to only
-        compute.
+    The ``backend`` is what SQLAlchemy calls the database. Refused is what is not one SELECT, could
+    write, or calls a function that is not known to only compute.
 
     Examples
     --------

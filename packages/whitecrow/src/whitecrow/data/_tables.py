@@ -48,16 +48,6 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)", re.ASCII)
 
 def open_delta(path: Path, chosen: TableChoice) -> Opened:
     """Open a Delta table, at the declared version or the newest."""
-    schema, files = _table(path, chosen)
-
-    def stored(own: Any, file: Path) -> dict[str, str]:
-        return {name: name for name in schema.names if name in own.names}
-
-    return open_parts(path.name, schema, files, stored)
-
-
-def _table(path: Path, chosen: TableChoice) -> tuple[Any, dict[Path, Constants]]:
-    """Return the schema of a version, and its files with their partition values."""
     import pyarrow
 
     if chosen.name:
@@ -85,7 +75,11 @@ def _table(path: Path, chosen: TableChoice) -> tuple[Any, dict[Path, Constants]]
                 name: _constant(values.get(name), schema.field(name).type)
                 for name in metadata["partitionColumns"]
             }
-        return schema, files
+
+    def stored(own: Any, file: Path) -> dict[str, str]:
+        return {name: name for name in schema.names if name in own.names}
+
+    return open_parts(path.name, schema, files, stored)
 
 
 def _commits(path: Path, version: int | None) -> Iterator[list[tuple[str, Any]]]:

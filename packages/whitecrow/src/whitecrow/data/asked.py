@@ -79,7 +79,12 @@ def read_asked(
         if key is None:
             keys += range(len(keys) + 1, len(keys) + batch.num_rows + 1)
         else:
-            keys += _keys(decoded(batch.column(0)), key)
+            try:
+                keys += decoded(batch.column(0)).to_pylist()
+            except (ValueError, OverflowError):
+                raise InvalidInput(
+                    f"The key {key!r} holds what is no name; make it text."
+                ) from None
         records += read
         why += reasons
     if not records:
@@ -93,13 +98,6 @@ def read_asked(
     if key is not None and len(set(map(str, keys))) < len(keys):
         raise InvalidInput(f"The key {key!r} names more than one row alike; name another.")
     return Asked(keys, records, wanted)
-
-
-def _keys(array: Any, key: str) -> list[Any]:
-    try:
-        return list(array.to_pylist())
-    except (ValueError, OverflowError):
-        raise InvalidInput(f"The key {key!r} holds what is no name; make it text.") from None
 
 
 def _check_names(file: Path, names: list[str], wanted: list[str], card: Card) -> None:
