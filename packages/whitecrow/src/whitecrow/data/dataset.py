@@ -187,24 +187,16 @@ class Dataset:
         more = self.left_out.get(column)
         return kept if more is None else np.concatenate([kept, more])
 
-    def codes(self, column: str) -> npt.NDArray[np.int64]:
-        """Return a category column as codes in the card's order."""
-        if self.card.column(column).type != "category":
-            raise InvalidInput(f"The column {column!r} is not a category.")
-        codes: npt.NDArray[np.int64] = self._columns[column]
-        return codes
-
     def rows(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return some rows of :meth:`matrix`, never a copy of the whole data."""
         matrix = np.empty((len(rows), len(columns)), dtype=np.float64)
-        whole = rows < self._size
-        if whole.all():  # without a copy of the numbers of the rows
-            for place, name in enumerate(columns):
-                matrix[:, place] = self._columns[name][rows]
-            return matrix
+        passing = rows < self._size
+        whole = bool(passing.all())
+        chosen = slice(None) if whole else passing  # without a copy of the numbers of the rows
         for place, name in enumerate(columns):
-            matrix[whole, place] = self._columns[name][rows[whole]]
-        matrix[~whole] = self._also(columns)[rows[~whole] - self._size]
+            matrix[chosen, place] = self._columns[name][rows[chosen]]
+        if not whole:
+            matrix[~passing] = self._also(columns)[rows[~passing] - self._size]
         return matrix
 
     def tally(
@@ -242,11 +234,10 @@ class Dataset:
 
 
 class Records(Protocol):
-    """Private records beside their public card: in memory, or in a warehouse.
+    """All that a question's ``gather`` may rely on, beside an engine that counts neighbours.
 
-    All that a question's ``gather`` may rely on, beside an engine that counts neighbours.
-    :class:`~whitecrow.data.Dataset` and :class:`~whitecrow.data.warehouse.RemoteDataset` both have
-    it; what needs a copy of whole columns is not here, for records elsewhere are never copied.
+    :class:`Dataset` and :class:`~whitecrow.data.warehouse.RemoteDataset` have it; what needs a copy
+    of whole columns is not here, for records elsewhere are never copied.
     """
 
     @property

@@ -96,8 +96,7 @@ class DiskWarehouse:
     spread = False
 
     def __init__(self, opened: Opened, card: Card, progress: Progress | None = None) -> None:
-        self.name = opened.name
-        self.card = card
+        self.name, self.card = opened.name, card
         self._spool = _Spool()
         self._blocks: list[Stored] = []
         try:
@@ -116,16 +115,23 @@ class DiskWarehouse:
                     self._store(loader)
             self._store(loader)
         else:
+            # Rows as they are stored, so that all of a person's are in one bucket.
             people = _Spool()
+            buckets: list[list[Span]] = [[] for _ in range(_BUCKETS)]
             try:
-                for bucket in _by_person(batches, self.card, people):
-                    for span in bucket:
+                for batch in batches:
+                    for bucket, part in divided(batch, self.card, _BUCKETS):
+                        buckets[bucket].append(people.put(to_octets(part)))
+                for spans in buckets:
+                    for span in spans:
                         loader.add(from_octets(people.get(span)))
                     self._store(loader)
             finally:
                 people.close()
-        self.size = sum(block.size for block in self._blocks if block.kept)
-        self.rejections = loader.rejections(self.size)
+        size = sum(block.size for block in self._blocks if block.kept)
+        self.size: int | None = size
+        self.every: int | None = self.rows_stored
+        self.rejections: Rejections | None = loader.rejections(size)
 
     def _store(self, loader: Loader) -> None:
         spool = self._spool  # blocks do not refer to their warehouse, which is let go of at once
@@ -161,15 +167,6 @@ class DiskWarehouse:
         self._spool.close()
 
 
-def _by_person(batches: Iterator[Any], card: Card, spool: _Spool) -> list[list[Span]]:
-    """Divide rows, as they are stored, so that all of a person's are in one bucket."""
-    buckets: list[list[Span]] = [[] for _ in range(_BUCKETS)]
-    for batch in batches:
-        for bucket, part in divided(batch, card, _BUCKETS):
-            buckets[bucket].append(spool.put(to_octets(part)))
-    return buckets
-
-
 _TALLIED = 1 << 18
 """Records that are put into groups together."""
 
@@ -177,29 +174,13 @@ _TALLIED = 1 << 18
 class RemoteDataset:
     """Private records in a warehouse, beside their public card.
 
-    It has the methods of :class:`whitecrow.data.Dataset` that need no copy of the records. ``size``
-    is how many pass the card by all columns, and ``every`` how many there are, where that is known.
-    Where rows come from no file and were not seen by this process, ``mark`` returns what they are
-    recognised by.
+    It has the methods of :class:`whitecrow.data.Dataset` that need no copy of the records.
     """
 
-    def __init__(
-        self,
-        card: Card,
-        warehouse: Warehouse,
-        *,
-        size: int | None = None,
-        every: int | None = None,
-        rejections: Rejections | None = None,
-        mark: Callable[[], str] | None = None,
-    ) -> None:
-        self.card = card
-        self.warehouse = warehouse
-        self.origin = warehouse.name
-        counts = {frozenset(card.names): size, frozenset[str](): every}
+    def __init__(self, card: Card, warehouse: Warehouse) -> None:
+        self.card, self.warehouse, self.origin = card, warehouse, warehouse.name
+        counts = {frozenset(card.names): warehouse.size, frozenset[str](): warehouse.every}
         self._counts = {names: count for names, count in counts.items() if count is not None}
-        self._rejections = rejections
-        self._mark = mark
         if card.most_records is not None:
             card.check_size(self.count(()))
 
@@ -239,12 +220,13 @@ class RemoteDataset:
     @property
     def rejections(self) -> Rejections:
         """How many records the card leaves out; the reasons only where they were counted."""
-        if self._rejections is None:
-            stored = self.warehouse.rows_stored
+        warehouse = self.warehouse
+        if warehouse.rejections is None:
+            stored = warehouse.rows_stored
             if stored is None:
                 stored = self._counted(Asked((), every=True))
-            self._rejections = Rejections(stored, self.size, {})
-        return self._rejections
+            warehouse.rejections = Rejections(stored, self.size, {})
+        return warehouse.rejections
 
     def records(self, columns: Sequence[str]) -> Asked:
         """Ask for columns of the records that pass the card by them, as doubles."""
@@ -280,9 +262,9 @@ class RemoteDataset:
         raise _elsewhere(", ".join(columns))
 
     def mark(self) -> str:
-        """Return what the stored rows are recognised by, see :mod:`whitecrow.data.fingerprints`."""
-        assert self._mark is not None
-        return self._mark()
+        """Return what rows that Spark alone has seen are recognised by."""
+        assert isinstance(self.warehouse, SparkWarehouse)
+        return self.warehouse.mark()
 
     def close(self) -> None:
         self.warehouse.close()
@@ -349,18 +331,9 @@ def open_remote(
     facts = Card.load(card) if isinstance(card, str | Path) else card
     if engine == "disk":
         opened, facts = open_checked(source, facts, watch)
-        disk = DiskWarehouse(opened, facts, progress)
-        every, rejections = disk.rows_stored, disk.rejections
-        return _dataset(facts, disk, size=disk.size, every=every, rejections=rejections)
+        return _dataset(DiskWarehouse(opened, facts, progress))
     try:
-        spark = SparkWarehouse(source, facts, spark_master, _in_files(source, facts))
-        mark = spark.mark if spark.rows_stored is None else None
-        counts: dict[str, Any] = {
-            "size": spark.size,
-            "every": spark.every,
-            "rejections": spark.rejections,
-        }
-        return _dataset(spark.card, spark, **counts, mark=mark)
+        return _dataset(SparkWarehouse(source, facts, spark_master, _in_files(source, facts)))
     except WhitecrowError:
         raise
     except Exception as error:  # noqa: BLE001 - a driver's own text may quote values
@@ -369,9 +342,9 @@ def open_remote(
         ) from None
 
 
-def _dataset(card: Card, warehouse: Any, **known: Any) -> RemoteDataset:
+def _dataset(warehouse: DiskWarehouse | SparkWarehouse) -> RemoteDataset:
     try:
-        return RemoteDataset(card, warehouse, **known)
+        return RemoteDataset(warehouse.card, warehouse)
     except BaseException:
         warehouse.close()
         raise
