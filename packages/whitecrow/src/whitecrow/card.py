@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import math
 import sys
 import tomllib
 from collections import Counter
@@ -21,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+from whitecrow.declaration import Number, whole
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.rendering import bound, notebook
 
@@ -174,7 +174,7 @@ class Column:
 
     def _checked(self, owner: str, parameter: str, value: object) -> float:
         number = _number(owner, parameter, value)
-        if self.type == "integer" and number != math.floor(number):
+        if self.type == "integer" and not number.is_integer():
             raise invalid(owner, parameter, "a whole number, as the column is", value)
         return number
 
@@ -287,16 +287,7 @@ def _check_choice(owner: str, parameter: str, value: object, allowed: Sequence[s
 
 
 def _number(owner: str, parameter: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise invalid(owner, parameter, "a finite number", value)
-    return float(value)
-
-
-def _check_whole(
-    owner: str, parameter: str, value: object, must: str, *, least: int, most: float = math.inf
-) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise invalid(owner, parameter, must, value)
+    return Number(help="").called(parameter).parse(value, owner)
 
 
 def _day(owner: str, parameter: str, value: object) -> int | None:
@@ -386,8 +377,7 @@ class CsvFormat:
             _check_choice("the card's [csv]", parameter, getattr(self, parameter), allowed)
         if self.delimiter == self.decimal:
             raise invalid("the card's [csv]", "decimal", "another mark than the delimiter", ",")
-        must, lines = f"a whole number from 1 to {_MOST_LINES}", self.lines_per_record
-        _check_whole("the card's [csv]", "lines_per_record", lines, must, least=1, most=_MOST_LINES)
+        whole(self.lines_per_record, "the card's [csv]", "lines_per_record", most=_MOST_LINES)
 
     def to_json(self) -> dict[str, object]:
         """Return what the card's TOML says."""
@@ -421,8 +411,7 @@ class TableChoice:
         if not isinstance(self.name, str):
             raise invalid("the card's [table]", "name", "a text", self.name)
         if self.version is not None:
-            must, most = "a whole number of at least 0", (1 << 63) - 1
-            _check_whole("the card's [table]", "version", self.version, must, least=0, most=most)
+            whole(self.version, "the card's [table]", "version", least=0)
 
     def to_json(self) -> dict[str, object]:
         """Return what the card's TOML says."""
@@ -496,18 +485,17 @@ class Card:
             if self.user_column not in names:
                 raise invalid("the card", "user_column", "one of its columns", self.user_column)
             _check_user_column(self.column(self.user_column))
-        most = math.inf if self.unit == "user" else 1
-        must = "1, or a larger whole number with unit 'user'"
-        _check_whole("the card", "contribution", self.contribution, must, least=1, most=most)
+        if whole(self.contribution, "the card", "contribution") > 1 and self.unit == "record":
+            must = "1, or more with unit 'user'"
+            raise invalid("the card", "contribution", must, self.contribution)
         if (self.size is not None) != bool(self.size_public):
             raise InvalidInput(
                 "The card must give 'size' exactly when size_public is true: a public size is "
                 "written down, a private one is not."
             )
         for parameter, least in (("size", 0), ("records_at_most", 1)):
-            value, must = getattr(self, parameter), f"a whole number of at least {least}"
-            if value is not None:
-                _check_whole("the card", parameter, value, must, least=least)
+            if getattr(self, parameter) is not None:
+                whole(getattr(self, parameter), "the card", parameter, least=least)
         if self.size is not None and self.records_at_most is not None:
             raise InvalidInput(
                 "The card gives both 'size' and 'records_at_most': a public size needs no bound."

@@ -50,24 +50,15 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class Said:
-    """An answer in words.
+    """An answer in words."""
 
-    Parameters
-    ----------
-    headline, detail : str
-        The answer, and how to read it.
-    rows : list
-        A table, its heading first, where the answer is more than one value.
-    series : list
-        The points of a publication, for its chart.
-    pictures : list
-        A picture (SVG) beside each row of the table, where a question draws them.
-    """
-
-    headline: str
-    detail: str = ""
+    headline: str  # the answer
+    detail: str = ""  # how to read it
+    # A table, its heading first, where the answer is more than one value.
     rows: list[list[str]] = field(default_factory=list)
+    # The points of a publication, for its chart.
     series: list[dict[str, JSON]] = field(default_factory=list)
+    # A picture (SVG) beside each row of the table, where a question draws them.
     pictures: list[str] = field(default_factory=list)
 
 
@@ -440,6 +431,7 @@ class Question(Declared):
 Q = TypeVar("Q", bound=Question)
 F = TypeVar("F", bound=Facts)
 A = TypeVar("A")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -469,10 +461,8 @@ class Series(Generic[Q, F]):
 class Transcript(Generic[Q, F]):
     """How a question goes on that is paid once and answered record by record.
 
-    Parameters
-    ----------
-    resume : callable
-        ``resume(question, facts, kept, source)``: the next answers, from what was released so far.
+    ``resume(question, facts, kept, source)`` returns the next answers, from what was released so
+    far.
     """
 
     resume: Callable[[Q, F, Mapping[str, JSON], Source | None], Mapping[str, JSON]]
@@ -560,11 +550,8 @@ def error_words(question: Question, figures: Mapping[str, JSON]) -> str:
     median, most = figures.get("median_error"), figures.get("error_95")
     if median is not None and most is not None:
         return f"± {_short(median)}, 95 %: ± {_short(most)}"
-    labels = {
-        name: label
-        for name, label in question.figures.items()
-        if any(part in name for part in _OF_ERROR)
-    }
+    of_error = [name for name in question.figures if any(part in name for part in _OF_ERROR)]
+    labels = {name: question.figures[name] for name in of_error}
     shown = {
         name: round(value) if isinstance(value, float) and abs(value) >= 10 else value
         for name, value in figures.items()
@@ -612,7 +599,7 @@ def digest(question: Question, card: Card | None = None, revision: int = 0) -> s
     it.
     """
     if card is None:
-        return _hashed(question.canonical)
+        return hashlib.sha256(question.canonical.encode("ascii")).hexdigest()
     return _as_read(question, reading(card.fingerprint(), revision))
 
 
@@ -626,10 +613,7 @@ def digest_of_values(question: Question, card: Card, revision: int = 0) -> str:
 
 def _as_read(question: Question, read_as: str) -> str:
     # The keys of an object are sorted, and this is the first of them.
-    return _hashed(f'{{"card":"{read_as}",{question.canonical[1:]}')
-
-
-def _hashed(said: str) -> str:
+    said = f'{{"card":"{read_as}",{question.canonical[1:]}'
     return hashlib.sha256(said.encode("ascii")).hexdigest()
 
 
@@ -657,33 +641,33 @@ class Wording:
     """Prices, and what is said of answers, worked out once for questions that are alike."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int], Words] = {}
+        self._words: dict[tuple[str, int], Words] = {}
         self._prices: dict[tuple[str, int], Guarantee] = {}
 
     def price(self, question: Question, card: Card, revision: int) -> Guarantee:
         """Price a question about one revision of the data."""
         key = question.alike, revision
-        price = self._prices.get(key)
-        if price is None:
-            price = of_revision(question.price(card), revision)
-            if len(self._prices) >= _MOST_WORDS:
-                self._prices.clear()
-            self._prices[key] = price
-        return price
+        return _once(self._prices, key, lambda: of_revision(question.price(card), revision))
 
     def said(self, question: Question, price: Guarantee, card: Card, revision: int) -> Words:
         """Say it of a question about one revision of the data."""
-        key = question.alike, revision
-        words = self._known.get(key)
-        if words is None:
-            figures = known_figures(question, card)
-            warning = coin_warning(question, figures)
-            promise = statement(question, price, card, figures)
-            words = Words(promise, error_words(question, figures), warning)
-            if len(self._known) >= _MOST_WORDS:
-                self._known.clear()
-            self._known[key] = words
-        return words
+        return _once(self._words, (question.alike, revision), lambda: _words(question, price, card))
+
+
+def _words(question: Question, price: Guarantee, card: Card) -> Words:
+    figures = known_figures(question, card)
+    promise = statement(question, price, card, figures)
+    return Words(promise, error_words(question, figures), coin_warning(question, figures))
+
+
+def _once(kept: dict[tuple[str, int], T], key: tuple[str, int], make: Callable[[], T]) -> T:
+    value = kept.get(key)
+    if value is None:
+        value = make()
+        if len(kept) >= _MOST_WORDS:
+            kept.clear()
+        kept[key] = value
+    return value
 
 
 def released(

@@ -239,7 +239,13 @@ def open_duckdb(path: Path, chosen: TableChoice) -> Opened:
         connection = duckdb.connect(str(path), read_only=True, config=closed)
         listed = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main'"
         names = sorted(name for (name,) in connection.sql(listed).fetchall())
-    name = _chosen_name(path, names, chosen)
+    name = chosen.name or (names[0] if len(names) == 1 else "")
+    if name not in names:
+        raise InvalidInput(
+            f"The DuckDB file {path.name!r} holds the tables {', '.join(names) or '(none)'}; say "
+            'which one is meant in the card: [table], name = "...". Got '
+            f"{chosen.name or 'none'!r}."
+        )
     readable = f"one whose table {name!r} is read from this file alone"
 
     def table() -> Any:
@@ -357,17 +363,6 @@ def _newest_metadata(path: Path) -> Path:
         )
     inside(str(newest[0]), path)
     return newest[0]
-
-
-def _chosen_name(path: Path, names: list[str], chosen: TableChoice) -> str:
-    if chosen.name in names:
-        return chosen.name
-    if not chosen.name and len(names) == 1:
-        return names[0]
-    raise InvalidInput(
-        f"The DuckDB file {path.name!r} holds the tables {', '.join(names) or '(none)'}; say which "
-        f'one is meant in the card: [table], name = "...". Got {chosen.name or "none"!r}.'
-    )
 
 
 def _quoted(name: str) -> str:

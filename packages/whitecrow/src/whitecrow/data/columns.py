@@ -335,8 +335,9 @@ class Decoded:
         self.mended: list[tuple[str, npt.NDArray[np.bool_]]] = []
         # Whose each record is (an Arrow array of texts), where the unit of privacy is a person.
         self.ids: Any = None
-        self._arrays = [decoded(array) for array in batch.columns]
-        for column, array in zip(card.columns, self._arrays, strict=True):
+        self._arrays = dict(zip(card.names, map(decoded, batch.columns), strict=True))
+        for column in card.columns:
+            array = self._arrays[column.name]
             notes: dict[str, npt.NDArray[Any]] = {}
             values, bad = convert(array, column, notes)
             self.mended += [(f"{column.name}: {reason}", mask) for reason, mask in notes.items()]
@@ -363,8 +364,7 @@ class Decoded:
 
     def left(self, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return what can be read of a column of records that are left out."""
-        place = self.card.names.index(name)
-        return as_read(self._arrays[place].take(rows), self.card.columns[place])
+        return as_read(self._arrays[name].take(rows), self.card.column(name))
 
     def matrix(self, columns: Sequence[str], checked: Sequence[str]) -> Matrix:
         passing = [self.passes[name] for name in checked]

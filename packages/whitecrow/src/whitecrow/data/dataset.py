@@ -67,42 +67,24 @@ Key = Plain | Cut | Rounded
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Rejections(Facts):
-    """How many rows were read, kept, left out and mended at load. Facts: for the custodian only.
+    """How many rows were read, kept, left out and mended at load. Facts: for the custodian only."""
 
-    Parameters
-    ----------
-    read, kept : int
-        Rows of the source, and records that pass the card.
-    reasons : mapping of str to int
-        Records left out, by the first reason.
-    mended : mapping of str to int
-        Values of kept records that were filled or moved to a bound, by reason.
-    """
-
-    read: int
-    kept: int
-    reasons: Mapping[str, int]
+    read: int  # rows of the source
+    kept: int  # records that pass the card
+    reasons: Mapping[str, int]  # records left out, by the first reason
+    # Values of kept records that were filled or moved to a bound, by reason.
     mended: Mapping[str, int] = field(default_factory=dict)
 
 
 class Dataset:
     """Private records beside their public card.
 
-    Parameters
-    ----------
-    card : Card
-        The public facts.
-    columns : mapping of str to array
-        float64 for numbers and integers, int64 codes for categories (the card's order), int64 days
-        for dates, objects for text; all of one length.
-    rejections : Rejections, optional
-        What was left out at load.
-    left_out : mapping of str to array, optional
-        What the records hold that pass the card by some columns only, as far as it can be read:
-        float64 with NaN where a value is missing (days for dates), objects with None for categories
-        and text. They count where no column is asked about by which they do not pass.
-    origin : str
-        Where the records came from, in words (a path); shown to the custodian only.
+    The ``columns`` are of one length: float64 for numbers and integers, int64 codes for categories
+    (the card's order), int64 days for dates, objects for text. ``left_out`` is what the records
+    hold that pass the card by some columns only, as far as it can be read: float64 with NaN where a
+    value is missing (days for dates), objects with None for categories and text. They count where
+    no column is asked about by which they do not pass. The ``origin`` (a path) is shown to the
+    custodian only.
     """
 
     def __init__(

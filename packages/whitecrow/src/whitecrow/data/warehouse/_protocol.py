@@ -67,9 +67,7 @@ class Warehouse(Protocol):
     """Keeps canonical columns; parts of computations go to them, small results come back."""
 
     name: str  # what the data are called, in words
-    spread: (
-        bool  # whether work runs in several processes at once, each of which should use one core
-    )
+    spread: bool  # whether work runs in several processes at once, one core for each
     size: int | None  # how many records pass the card by all columns, where that was counted
     every: int | None  # how many there are, where that was counted
     rejections: Rejections | None

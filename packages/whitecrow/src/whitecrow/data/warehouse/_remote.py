@@ -13,7 +13,6 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -248,18 +247,21 @@ class RemoteDataset:
     ) -> tuple[tuple[npt.NDArray[np.float64], ...], npt.NDArray[np.int64]]:
         """Group the records by keys where they are; return the groups and their sizes."""
         asked = self.records([key.column for key in keys])
-        parts = self.warehouse.work(asked, _Tally(tuple(keys)), Yields(len(keys) + 1))
+        parts = self.warehouse.work(asked, partial(_tallied, keys), Yields(len(keys) + 1))
         groups = _grouped(np.concatenate([np.empty((0, len(keys) + 1)), *parts]))
         columns = tuple(np.ascontiguousarray(column) for column in groups.T)
         return columns[:-1], columns[-1].astype(np.int64)
 
     def values(self, column: str) -> NoReturn:
         """Refuse: a whole column would be copied here."""
-        raise _elsewhere(column)
+        self.matrix([column])
 
     def matrix(self, columns: Sequence[str]) -> NoReturn:
         """Refuse: whole columns would be copied here."""
-        raise _elsewhere(", ".join(columns))
+        raise RecordsElsewhere(
+            f"This needs a copy of the column {', '.join(columns)}, and these records stay where "
+            "they are. Use engine='local' for it."
+        )
 
     def mark(self) -> str:
         """Return what rows that Spark alone has seen are recognised by."""
@@ -279,18 +281,13 @@ def _lengths(batches: Iterator[Matrix]) -> Iterator[Matrix]:
     yield np.array([[float(sum(map(len, batches)))]])
 
 
-@dataclass(frozen=True)
-class _Tally:
-    """Yields groups of records by keys, and how many each holds."""
-
-    keys: tuple[Key, ...]
-
-    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        total = np.empty((0, len(self.keys) + 1))
-        for values in gathered(batches, _TALLIED):
-            columns = [key.of(values[:, place]) for place, key in enumerate(self.keys)]
-            total = _grouped(np.vstack([total, np.column_stack([*columns, np.ones(len(values))])]))
-        yield total
+def _tallied(keys: Sequence[Key], batches: Iterator[Matrix]) -> Iterator[Matrix]:
+    """Yield groups of records by keys, and how many each holds."""
+    total = np.empty((0, len(keys) + 1))
+    for values in gathered(batches, _TALLIED):
+        columns = [key.of(values[:, place]) for place, key in enumerate(keys)]
+        total = _grouped(np.vstack([total, np.column_stack([*columns, np.ones(len(values))])]))
+    yield total
 
 
 def _grouped(rows: Matrix) -> Matrix:
@@ -301,13 +298,6 @@ def _grouped(rows: Matrix) -> Matrix:
     rows = rows[order]
     first = np.flatnonzero(np.r_[True, (rows[1:, :-1] != rows[:-1, :-1]).any(axis=1)])
     return np.column_stack([rows[first, :-1], np.add.reduceat(rows[:, -1], first)])
-
-
-def _elsewhere(columns: str) -> RecordsElsewhere:
-    return RecordsElsewhere(
-        f"This needs a copy of the column {columns}, and these records stay where they are. "
-        "Use engine='local' for it."
-    )
 
 
 def open_remote(
