@@ -387,9 +387,8 @@ class Maybe(Parameter[T | None, G | None]):
     """A parameter that may be left out: None, or what the inner one takes."""
 
     def __init__(self, inner: Parameter[T, G], *, default: None = None, **more: Any) -> None:
-        given = {"help": inner.help, "label": inner._label, "more": inner.more, **more}
-        given.setdefault("group", inner.group)
-        super().__init__(default=default, **given)
+        own = {name: getattr(inner, name) for name in ("help", "more", "group")}
+        super().__init__(default=default, **{**own, "label": inner._label, **more})
         self.inner = inner
         self.control, self.written = inner.control, inner.written
 

@@ -185,11 +185,9 @@ class Release:
             + look.fold("The question, as it was asked", look.table(("Parameter", "Value"), asked))
             + how_to_read()
         )
-        title = f"{kind}: {self.in_words.headline}"
-        target = Path(path)
-        target.write_text(
-            look.page(title, "One answer under a proved promise.", body), encoding="utf-8"
-        )
+        title, target = f"{kind}: {self.in_words.headline}", Path(path)
+        page = look.page(title, "One answer under a proved promise.", body)
+        target.write_text(page, encoding="utf-8")
         return target
 
     def plot(self) -> look.Picture:
@@ -514,14 +512,10 @@ def statement(
     answer that is little better than a coin is told apart from one that is. ``figures`` are those
     of its description, where they are at hand.
     """
-    parts = [_sentence(price)]
-    if card.unit == "user":
-        parts.append(
-            f'"Record" stands for all records of one person here (at most {card.contribution}).'
-        )
-    parts.append(question.caveat)
+    persons = f'"Record" stands for all records of one person here (at most {card.contribution}).'
     figures = known_figures(question, card) if figures is None else figures
-    parts.append(coin_warning(question, figures))
+    warning = coin_warning(question, figures)
+    parts = (_sentence(price), persons if card.unit == "user" else "", question.caveat, warning)
     return " ".join(part for part in parts if part)
 
 

@@ -45,10 +45,9 @@ _PEEKED = 8
 
 @dataclass(frozen=True)
 class Part:
-    """Groups of rows of some files, for one task, and how many rows they have."""
+    """Groups of rows of some files, for one task."""
 
     files: tuple[tuple[File, tuple[int, ...]], ...]
-    rows: int
 
     def decoded(self, card: Card, together: int = BATCH) -> Iterator[Decoded]:
         """Read and check them, on one core: others work beside."""
@@ -67,19 +66,19 @@ def parts_of(files: Sequence[File], cores: int) -> tuple[Part, ...]:
     wanted = -(-max(1, needed) // cores) * cores
     tasks = max(1, needed, min(wanted, -(-total // _LEAST)))
     parts: list[dict[int, list[int]]] = [{} for _ in range(tasks)]
-    rows, before = [0] * tasks, 0
+    before = 0
     for number, file in enumerate(files):
         for group, size in enumerate(file.groups):
             task = min(tasks - 1, (2 * before + size) * tasks // (2 * max(1, total)))
-            parts[task].setdefault(number, []).append(group)
-            rows[task] += size
+            if size:
+                parts[task].setdefault(number, []).append(group)
             before += size
     # A worker starts in a folder of its own.
     absolute = [replace(file, path=file.path.resolve()) for file in files]
     return tuple(
-        Part(tuple((absolute[number], tuple(groups)) for number, groups in part.items()), size)
-        for part, size in zip(parts, rows, strict=True)
-        if size
+        Part(tuple((absolute[number], tuple(groups)) for number, groups in part.items()))
+        for part in parts
+        if part
     )
 
 
@@ -94,7 +93,7 @@ def peeked(parts: Sequence[Part], card: Card, asked: Asked, number: int) -> Matr
     samples = [np.empty((0, len(asked.columns)))]
     for place in source.permutation(len(groups))[:_PEEKED]:
         file, group = groups[place]
-        first = islice(Part(((file, (group,)),), 0).decoded(card, 2 * number), 1)
+        first = islice(Part(((file, (group,)),)).decoded(card, 2 * number), 1)
         samples += asked.of(first)
     values = np.concatenate(samples)
     drawn = source.choice(len(values), min(number, len(values)), replace=False)
