@@ -248,8 +248,7 @@ class Column:
     @property
     def rejects(self) -> bool:
         """Whether some value of this column leaves its record out."""
-        by_missing = self.missing == "reject"
-        return by_missing or (self.type != "text" and self.outside == "reject")
+        return self.missing == "reject" or (self.type != "text" and self.outside == "reject")
 
     @property
     def bounded(self) -> bool:

@@ -219,20 +219,18 @@ def selected_rows(
     backend = connection.dialect.name
     if backend in ("postgresql", "sqlite"):
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
-        named = ", ".join(_fetched(backend, place, columns[place][1]) for place in places)
-        query = f"WITH source ({listed}) AS ({query}) SELECT {named or '1'} FROM source"  # noqa: S608
+        fetched = [f"c{place}" for place in places]
+        if backend == "postgresql":
+            # A single float is first the double that it is; its own shortest digits are others.
+            kinds = ["::double precision" if columns[place][1] else "" for place in places]
+            fetched = [f"CAST({c}{kind} AS text)" for c, kind in zip(fetched, kinds, strict=True)]
+        named = ", ".join(fetched) or "1"
+        query = f"WITH source ({listed}) AS ({query}) SELECT {named} FROM source"  # noqa: S608
         places = list(range(len(places)))
     decode = _as_bytes(connection)
     with _streamed(connection, query) as result:
         for part in result.partitions():
             yield [[decode(row[place]) for place in places] for row in part]
-
-
-def _fetched(backend: str, place: int, floating: bool) -> str:
-    if backend != "postgresql":
-        return f"c{place}"
-    # A single float is first the double that it is; its own shortest digits are others.
-    return f"CAST(c{place}{'::double precision' if floating else ''} AS text)"
 
 
 def _streamed(connection: Any, query: str) -> Any:
