@@ -96,6 +96,7 @@ CACHES = {
     ("whitecrow/question.py", "_sentence"): "a price",
     ("whitecrow/question.py", "canonical"): "the question",
     ("whitecrow/question.py", "alike"): "the question",
+    ("whitecrow/question.py", "_facts"): "the question",
     ("whitecrow/screening/question.py", "alike"): "the question",
     ("whitecrow/screening/law.py", "_entries"): "a public law",
     ("whitecrow/screening/law.py", "_chosen"): "a model and a price",

@@ -363,16 +363,19 @@ class Question(Declared):
     @cached_property
     def canonical(self) -> str:
         """Kind and parameters as JSON, in its one spelling."""
-        return canonical({"kind": self.kind, "question": self.to_json()})
+        return canonical({"kind": self.kind, "question": self._facts})
 
     @cached_property
     def alike(self) -> str:
         """What it has in common with all questions of the same price, statement and figures."""
         if not self.about:
             return self.canonical
-        facts = self.to_json()
-        common = {name: list(facts[name]) if name in self.about else facts[name] for name in facts}
+        common = {**self._facts, **{name: list(self._facts[name]) for name in self.about}}
         return canonical({"kind": self.kind, "question": common})
+
+    @cached_property
+    def _facts(self) -> dict[str, JSON]:
+        return self.to_json()
 
     @property
     def retired(self) -> str:
