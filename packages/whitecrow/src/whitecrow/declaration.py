@@ -387,8 +387,8 @@ class Maybe(Parameter[T | None, G | None]):
     """A parameter that may be left out: None, or what the inner one takes."""
 
     def __init__(self, inner: Parameter[T, G], *, default: None = None, **more: Any) -> None:
-        own = {name: getattr(inner, name) for name in ("help", "more", "group")}
-        super().__init__(default=default, **{**own, "label": inner._label, **more})
+        own = {"help": inner.help, "label": inner._label, "more": inner.more, "group": inner.group}
+        super().__init__(default=default, **{**own, **more})
         self.inner = inner
         self.control, self.written = inner.control, inner.written
 
