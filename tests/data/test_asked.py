@@ -20,6 +20,13 @@ def test_a_line_of_json_may_hold_any_character(tmp_path):
     assert read_asked(file, CARD).records == rows
 
 
+def test_a_whole_number_of_json_is_the_category_that_it_is_in_the_data(tmp_path):
+    card = Card("c", (Column("year", "category", categories=("2004", "true")),))
+    file = tmp_path / "asked.jsonl"
+    file.write_text('{"year": 2004.0}\n{"year": 2004}\n{"year": true}')
+    assert [row["year"] for row in read_asked(file, card).records] == ["2004", "2004", "true"]
+
+
 def test_what_is_no_text_is_one_row_that_cannot_be_asked_about(tmp_path):
     file = tmp_path / "asked.jsonl"
     file.write_text('{"x": 1, "note": "\\ud800"}\n{"x": 2, "note": "b"}')

@@ -125,6 +125,13 @@ def test_without_a_card_only_the_schema_is_known():
     assert found.card.column("name").type == "text"
 
 
+def test_numbers_that_are_none_are_refused_in_words() -> None:
+    with pytest.raises(InvalidInput, match=r"'upper'.*must be a finite number"):
+        Column("x", lower=0, upper=10**400)
+    with pytest.raises(InvalidInput, match=r"'size'.*must be a whole number of at least 0"):
+        Card("c", (Column("x"),), size_public=True, size=0.5)
+
+
 def test_halves_of_characters_are_no_names_and_no_categories() -> None:
     for wrong in (
         lambda: Column("a\ud800"),

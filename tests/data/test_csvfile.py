@@ -262,5 +262,5 @@ def test_the_lines_of_a_record_are_declared_on_the_card():
     assert SEVERAL.fingerprint() != CARD.fingerprint()
     assert "lines_per_record" not in str(Card("t", COLUMNS, csv=CsvFormat(";")).to_json())
     for wrong in (0, 1001, True, 2.0, "2"):
-        with pytest.raises(InvalidInput, match=r"lines_per_record.*whole number from 1 to 1000"):
+        with pytest.raises(InvalidInput, match=r"lines_per_record.*number between 1 and 1000"):
             CsvFormat(lines_per_record=wrong)

@@ -68,7 +68,7 @@ def test_every_source_gives_the_same_records(tmp_path):
         assert found.size == 2, name
         everything = [[30, 70.5, 0, 19723], [40, 200, 1, 19724]]
         assert found.matrix(["age", "weight", "ward", "since"]).tolist() == everything, name
-        assert found.codes("ward").tolist() == [0, 1], name
+        assert found.values("ward").tolist() == [0, 1], name
         assert found.values("since").tolist() == [19723, 19724], name
 
 
@@ -126,7 +126,7 @@ def test_text_in_a_number_column_loses_that_record_only(tmp_path):
 def test_years_stored_as_numbers_match_categories():
     card = Card("toy", (Column("year", "category", categories=("2004", "2005")),))
     for values in ([2004, 2005], [2004.0, 2005.0], ["2004", "2005"]):
-        assert read(pyarrow.table({"year": values}), card).codes("year").tolist() == [0, 1]
+        assert read(pyarrow.table({"year": values}), card).values("year").tolist() == [0, 1]
 
 
 def test_a_persons_records_are_bounded():

@@ -214,7 +214,7 @@ def test_a_failure_elsewhere_is_told_in_one_constant_sentence(
     parquet.write_table(patients().select(["age", "bmi"]), path)
     plain = Card("patients", CARD.columns[:2])
     with wc.Curator.open(path, card=plain, engine="spark", budget="1000000") as there:
-        monkeypatch.setattr("whitecrow.data.warehouse.workers.worked_directly", lambda *_: 1 / 0)
+        monkeypatch.setattr("whitecrow.data.warehouse.workers.worked", lambda *_: 1 / 0)
         with pytest.raises(wc.Unavailable, match=r"^The computation failed") as refused:
             there.count(["age", "bmi"], model=MODEL, epsilon=100_000)
         assert refused.value.__cause__ is None

@@ -10,16 +10,17 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import math
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+from whitecrow.declaration import Number, whole
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.rendering import bound, notebook
 
@@ -117,9 +118,7 @@ class Column:
             ("source", SOURCES),
             ("format", FORMATS.get(self.type, ("",))),
         ):
-            if getattr(self, parameter) not in allowed:
-                choice = f"one of {', '.join(repr(word) for word in allowed)}"
-                raise invalid(owner, parameter, choice, getattr(self, parameter))
+            _check_choice(owner, parameter, getattr(self, parameter), allowed)
         self._check_bounds(owner)
         self._check_categories(owner)
         self._check_edges(owner)
@@ -175,7 +174,7 @@ class Column:
 
     def _checked(self, owner: str, parameter: str, value: object) -> float:
         number = _number(owner, parameter, value)
-        if self.type == "integer" and number != math.floor(number):
+        if self.type == "integer" and not number.is_integer():
             raise invalid(owner, parameter, "a whole number, as the column is", value)
         return number
 
@@ -197,9 +196,7 @@ class Column:
             raise invalid(owner, "categories", "a list of at least one value", list(values))
         for value in values:
             _check_characters(owner, "categories", value)
-        twice = first_repeated(values)
-        if twice is not None:
-            raise InvalidInput(f"The {owner} lists the category {twice!r} twice; list it once.")
+        _check_once(f"The {owner} lists the category", values)
         object.__setattr__(self, "categories", values)
 
     def _check_edges(self, owner: str) -> None:
@@ -251,8 +248,7 @@ class Column:
     @property
     def rejects(self) -> bool:
         """Whether some value of this column leaves its record out."""
-        by_missing = self.missing == "reject"
-        return by_missing or (self.type != "text" and self.outside == "reject")
+        return self.missing == "reject" or (self.type != "text" and self.outside == "reject")
 
     @property
     def bounded(self) -> bool:
@@ -284,10 +280,13 @@ _DEFAULTS = {
 """What a column says by saying nothing, in the order in which the rest is written."""
 
 
+def _check_choice(owner: str, parameter: str, value: object, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise invalid(owner, parameter, f"one of {', '.join(map(repr, allowed))}", value)
+
+
 def _number(owner: str, parameter: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise invalid(owner, parameter, "a finite number", value)
-    return float(value)
+    return Number(help="").called(parameter).parse(value, owner)
 
 
 def _day(owner: str, parameter: str, value: object) -> int | None:
@@ -330,13 +329,10 @@ def _sequence(owner: str, parameter: str, value: Sequence[T]) -> Sequence[T]:
     return value
 
 
-def first_repeated(values: Iterable[str]) -> str | None:
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
-    return None
+def _check_once(said: str, values: Sequence[str]) -> None:
+    for value, times in Counter(values).items():
+        if times > 1:
+            raise InvalidInput(f"{said} {value!r} twice; list it once.")
 
 
 UNITS = ("record", "user")
@@ -377,15 +373,10 @@ class CsvFormat:
 
     def __post_init__(self) -> None:
         for parameter, allowed in CSV_CHOICES.items():
-            if getattr(self, parameter) not in allowed:
-                choice = f"one of {', '.join(map(repr, allowed))}"
-                raise invalid("the card's [csv]", parameter, choice, getattr(self, parameter))
+            _check_choice("the card's [csv]", parameter, getattr(self, parameter), allowed)
         if self.delimiter == self.decimal:
             raise invalid("the card's [csv]", "decimal", "another mark than the delimiter", ",")
-        lines = self.lines_per_record
-        if isinstance(lines, bool) or not isinstance(lines, int) or not 1 <= lines <= _MOST_LINES:
-            must = f"a whole number from 1 to {_MOST_LINES}"
-            raise invalid("the card's [csv]", "lines_per_record", must, lines)
+        whole(self.lines_per_record, "the card's [csv]", "lines_per_record", most=_MOST_LINES)
 
     def to_json(self) -> dict[str, object]:
         """Return what the card's TOML says."""
@@ -418,11 +409,8 @@ class TableChoice:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise invalid("the card's [table]", "name", "a text", self.name)
-        number = self.version
-        if number is not None and (
-            isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 1 << 63
-        ):
-            raise invalid("the card's [table]", "version", "a whole number of at least 0", number)
+        if self.version is not None:
+            whole(self.version, "the card's [table]", "version", least=0)
 
     def to_json(self) -> dict[str, object]:
         """Return what the card's TOML says."""
@@ -485,36 +473,29 @@ class Card:
         names = [column.name for column in self.columns]
         if not names:
             raise InvalidInput("The card lists no columns; add a [[columns]] table for each.")
-        twice = first_repeated(names)
-        if twice is not None:
-            raise InvalidInput(f"The card lists the column {twice!r} twice; list it once.")
+        _check_once("The card lists the column", names)
         if self.unit not in UNITS:
             raise invalid("the card", "unit", "'record' or 'user'", self.unit)
         if (self.unit == "user") != (self.user_column is not None):
             raise InvalidInput(
                 "The card must name a 'user_column' exactly when its unit of privacy is \"user\"."
             )
-        if self.user_column is not None and self.user_column not in names:
-            raise invalid("the card", "user_column", "one of its columns", self.user_column)
         if self.user_column is not None:
+            if self.user_column not in names:
+                raise invalid("the card", "user_column", "one of its columns", self.user_column)
             _check_user_column(self.column(self.user_column))
-        if isinstance(self.contribution, bool) or not isinstance(self.contribution, int):
-            raise invalid("the card", "contribution", "a whole number", self.contribution)
-        if self.contribution < 1 or (self.unit == "record" and self.contribution != 1):
-            raise invalid(
-                "the card", "contribution", "1, or more with unit 'user'", self.contribution
-            )
+        if whole(self.contribution, "the card", "contribution") > 1 and self.unit == "record":
+            must = "1, or more with unit 'user'"
+            raise invalid("the card", "contribution", must, self.contribution)
         if (self.size is not None) != bool(self.size_public):
             raise InvalidInput(
                 "The card must give 'size' exactly when size_public is true: a public size is "
                 "written down, a private one is not."
             )
-        if self.size is not None and (isinstance(self.size, bool) or self.size < 0):
-            raise invalid("the card", "size", "a whole number of at least 0", self.size)
-        most = self.records_at_most
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-            raise invalid("the card", "records_at_most", "a whole number of at least 1", most)
-        if most is not None and self.size is not None:
+        for parameter, least in (("size", 0), ("records_at_most", 1)):
+            if getattr(self, parameter) is not None:
+                whole(getattr(self, parameter), "the card", parameter, least=least)
+        if self.size is not None and self.records_at_most is not None:
             raise InvalidInput(
                 "The card gives both 'size' and 'records_at_most': a public size needs no bound."
             )
@@ -619,7 +600,7 @@ class Card:
                 "This card is a draft. Read it, change what you know better, and accept it: "
                 "whitecrow card accept DRAFT DATA --out CARD."
             )
-        _only(data, set(cls.__dataclass_fields__), "the card")
+        _only(data, cls, "the card")
         if "name" not in data:
             raise InvalidInput("The card has no 'name'; give the dataset one.")
         listed = data.get("columns", [])
@@ -633,8 +614,8 @@ class Card:
         parts: dict[str, Any] = {
             "columns": tuple(_column(item) for item in listed),
             "sources": dict(sources),
-            "csv": CsvFormat(**_part(data, "csv", {*CSV_CHOICES, "lines_per_record"})),
-            "table": TableChoice(**_part(data, "table", {"name", "version"})),
+            "csv": _part(data, "csv", CsvFormat),
+            "table": _part(data, "table", TableChoice),
         }
         return cls(**{**data, **parts})
 
@@ -658,32 +639,29 @@ class Card:
     def _fingerprints(self) -> tuple[str, str]:
         facts = {key: value for key, value in self.to_json().items() if key not in _PUBLIC_EXTRAS}
         rules = _RULES | (_USER_RULES if self.unit == "user" else {})
-        of_records, of_values = (
-            hashlib.sha256(
-                json.dumps({**facts, "rules": ruled}, sort_keys=True, default=str).encode()
-            )
-            for ruled in (rules if self.size_public else rules | _LEFT_OUT, rules)
+        of_records = rules if self.size_public else rules | _LEFT_OUT
+        of_both = (
+            json.dumps({**facts, "rules": ruled}, sort_keys=True, default=str).encode()
+            for ruled in (of_records, rules)
         )
-        return of_records.hexdigest()[:32], of_values.hexdigest()[:32]
+        records, values = (hashlib.sha256(said).hexdigest()[:32] for said in of_both)
+        return records, values
 
     def to_json(self) -> dict[str, object]:
         """Return what the card's TOML says."""
         card: dict[str, object] = {"name": self.name, "unit": self.unit}
         if self.unit == "user":
             card |= {"user_column": self.user_column, "contribution": self.contribution}
-        card["size_public"] = self.size_public
-        if self.size is not None:
-            card["size"] = self.size
-        if self.records_at_most is not None:
-            card["records_at_most"] = self.records_at_most
-        if self.csv != CsvFormat():
-            card["csv"] = self.csv.to_json()
-        if self.table != TableChoice():
-            card["table"] = self.table.to_json()
-        if self.sources:
-            card["sources"] = dict(self.sources)
-        card["columns"] = [column.to_json() for column in self.columns]
-        return card
+        said = {
+            "size_public": self.size_public,
+            "size": self.size,
+            "records_at_most": self.records_at_most,
+            "csv": None if self.csv == CsvFormat() else self.csv.to_json(),
+            "table": self.table.to_json() or None,
+            "sources": dict(self.sources) or None,
+            "columns": [column.to_json() for column in self.columns],
+        }
+        return card | {key: value for key, value in said.items() if value is not None}
 
 
 def _coordinate(value: Any, column: Column, where: str) -> float:
@@ -730,7 +708,7 @@ def _column(item: Mapping[str, object]) -> Column:
     name = item.get("name")
     if name is None:
         raise InvalidInput("A [[columns]] table of the card has no 'name'.")
-    _only(item, set(Column.__dataclass_fields__), f"column '{name}'")
+    _only(item, Column, f"column '{name}'")
     if "type" not in item:
         raise InvalidInput(
             f"The column '{name}' has no 'type'; write one of {', '.join(map(repr, TYPES))}."
@@ -738,15 +716,16 @@ def _column(item: Mapping[str, object]) -> Column:
     return Column(**item)  # type: ignore[arg-type]
 
 
-def _part(data: Mapping[str, object], key: str, known: set[str]) -> dict[str, Any]:
+def _part(data: Mapping[str, object], key: str, kind: Callable[..., T]) -> T:
     part = data.get(key, {})
     if not isinstance(part, dict):
         raise invalid("the card", key, "a table", part)
-    _only(part, known, f"the card's [{key}]")
-    return part
+    _only(part, kind, f"the card's [{key}]")
+    return kind(**part)
 
 
-def _only(data: Mapping[str, object], known: set[str], owner: str) -> None:
+def _only(data: Mapping[str, object], kind: Any, owner: str) -> None:
+    known = kind.__dataclass_fields__
     for key in data:
         if key not in known:
             raise InvalidInput(

@@ -1,9 +1,8 @@
 """Declaring parameters once; what checks, writes, asks for and documents them follows.
 
-A parameter of a question is written once, in the body of the class that has it: its type, its
-default, its bounds, and the words for it. Everything else follows from that: the check of what is
-given, the canonical JSON, the JSON Schema, the option of the terminal, the field of a web form, the
-code samples and the reference.
+In the body of a class stand a parameter's type, its default, its bounds, and the words for it. From
+that follow the check of what is given, the canonical JSON, the JSON Schema, the option of the
+terminal, the field of a web form, the code samples and the reference.
 
 Why no library: pydantic takes 200 ms to import and attrs 100 ms on the machine where this was
 measured, in a terminal that answers in 80; neither keeps exact rationals, and every refusal has to
@@ -69,16 +68,16 @@ class Parameter(Generic[T, G]):
         What the terminal calls it; the name, unless given.
     """
 
-    control: ClassVar[str] = "text"
+    control = "text"
     """How a form asks for it: text, number, select, flag, names, record or object."""
 
-    written: ClassVar[str] = "object"
+    written = "object"
     """The type, as the reference writes it."""
 
     takes: ClassVar[Mapping[str, Any]] = {}
     """The JSON Schema of what may be given; see :meth:`schema`."""
 
-    typed_as: ClassVar[str] = ""
+    typed_as = ""
     """What must be typed into a terminal or a form; see :meth:`read`."""
 
     def __init__(
@@ -149,7 +148,8 @@ class Parameter(Generic[T, G]):
 
     def to_text(self, written: Any) -> str:
         """Write a JSON value as one would type it."""
-        return str(written)
+        nested = isinstance(written, dict | list)
+        return json.dumps(written, ensure_ascii=False) if nested else str(written)
 
     def called(self, name: str) -> Self:
         """Give it a name outside a class, to check an argument of a function with it."""
@@ -213,12 +213,8 @@ class Whole(Parameter[int, int]):
     ) -> None:
         super().__init__(**words)
         self.least, self.most, self._hint = least, most, hint
-
-    @property
-    def typed_as(self) -> str:  # type: ignore[override]
-        if self.most is None:
-            return f"a whole number of at least {self.least}"
-        return f"a whole number between {self.least} and {self.most}"
+        bounds = f"of at least {least}" if most is None else f"between {least} and {most}"
+        self.typed_as = f"a whole number {bounds}"
 
     def parse(self, value: object, owner: str) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
@@ -254,17 +250,13 @@ class Number(Parameter[float, float]):
         self, *, least: float = -math.inf, most: float = math.inf, must: str = "", **words: Any
     ) -> None:
         super().__init__(**words)
-        self.least, self.most, self._must = least, most, must
-
-    @property
-    def typed_as(self) -> str:  # type: ignore[override]
-        if self._must:
-            return self._must
-        if self.least == -math.inf:
-            return "a finite number"
-        if self.most == math.inf:
-            return f"a finite number of at least {self.least:g}"
-        return f"a number between {self.least:g} and {self.most:g}"
+        self.least, self.most = least, most
+        if least == -math.inf:
+            self.typed_as = must or "a finite number"
+        elif most == math.inf:
+            self.typed_as = must or f"a finite number of at least {least:g}"
+        else:
+            self.typed_as = must or f"a number between {least:g} and {most:g}"
 
     def parse(self, value: object, owner: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -323,10 +315,7 @@ class Choice(Parameter[S, str]):
         super().__init__(**words)
         named = choices if isinstance(choices, Mapping) else {one: one for one in choices}
         self.choices: Mapping[str, str] = dict(named)
-
-    @property
-    def written(self) -> str:  # type: ignore[override]
-        return "{" + ", ".join(f'"{one}"' for one in self.choices) + "}"
+        self.written = "{" + ", ".join(f'"{word}"' for word in named) + "}"
 
     def parse(self, value: object, owner: str) -> S:
         if not isinstance(value, str) or value not in self.choices:
@@ -398,10 +387,10 @@ class Maybe(Parameter[T | None, G | None]):
     """A parameter that may be left out: None, or what the inner one takes."""
 
     def __init__(self, inner: Parameter[T, G], *, default: None = None, **more: Any) -> None:
-        given = {"help": inner.help, "label": inner._label, "more": inner.more, **more}
-        given.setdefault("group", inner.group)
-        super().__init__(default=default, **given)
+        own = {"help": inner.help, "label": inner._label, "more": inner.more, "group": inner.group}
+        super().__init__(default=default, **{**own, **more})
         self.inner = inner
+        self.control, self.written = inner.control, inner.written
 
     def __set_name__(self, owner: type, name: str) -> None:
         super().__set_name__(owner, name)
@@ -412,14 +401,6 @@ class Maybe(Parameter[T | None, G | None]):
         if name == "inner":
             raise AttributeError(name)
         return getattr(self.inner, name)
-
-    @property
-    def control(self) -> str:  # type: ignore[override]
-        return self.inner.control
-
-    @property
-    def written(self) -> str:  # type: ignore[override]
-        return self.inner.written
 
     def parse(self, value: object, owner: str) -> T | None:
         return None if value is None else self.inner.parse(value, owner)
@@ -460,9 +441,6 @@ class Record(Parameter[Mapping[str, Value], Mapping[str, Any]]):
     def from_text(self, text: str, owner: str) -> object:
         return json_object(text, self.flag)
 
-    def to_text(self, written: Any) -> str:
-        return json.dumps(written, ensure_ascii=False)
-
 
 class RecordList(Parameter[tuple[Mapping[str, Value], ...], Sequence[Mapping[str, Any]]]):
     """Several records."""
@@ -487,9 +465,6 @@ class RecordList(Parameter[tuple[Mapping[str, Value], ...], Sequence[Mapping[str
 
     def read(self, text: str) -> object:
         return json.loads(text)
-
-    def to_text(self, written: Any) -> str:
-        return json.dumps(written, ensure_ascii=False)
 
 
 def as_mapping(record: Any) -> Any:
@@ -790,10 +765,6 @@ class Declared:
             optional = value is None and parameter.default is None
             vars(self)[name] = None if optional else parameter.parse(value, owner)
         self.settle()
-        self.made()
-
-    def made(self) -> None:
-        """Keep what follows from all parameters and is needed often."""
 
     def settle(self) -> None:
         """Check what concerns several parameters at once; ``put`` what follows from others."""
@@ -888,19 +859,16 @@ def _gathered(
 
 
 def _signature(parameters: Mapping[str, Parameter[Any, Any]]) -> inspect.Signature:
-    placed: list[inspect.Parameter] = []
-    named: list[inspect.Parameter] = []
+    named, placed = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    listed: list[inspect.Parameter] = []
+    after_optional = False
     for name, parameter in parameters.items():
         default = inspect.Parameter.empty if parameter.required else parameter.default
         # A required parameter after an optional one can only be named.
-        after_optional = any(each.default is not each.empty for each in placed)
-        if parameter.kw_only or (parameter.required and after_optional):
-            named.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
-        else:
-            placed.append(
-                inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-            )
-    return inspect.Signature([*placed, *named])
+        kind = named if parameter.kw_only or (parameter.required and after_optional) else placed
+        after_optional |= kind is placed and not parameter.required
+        listed.append(inspect.Parameter(name, kind, default=default))
+    return inspect.Signature(sorted(listed, key=lambda each: each.kind))
 
 
 def _documented(cls: type[Declared]) -> str:

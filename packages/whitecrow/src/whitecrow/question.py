@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -50,24 +50,15 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class Said:
-    """An answer in words.
+    """An answer in words."""
 
-    Parameters
-    ----------
-    headline, detail : str
-        The answer, and how to read it.
-    rows : list
-        A table, its heading first, where the answer is more than one value.
-    series : list
-        The points of a publication, for its chart.
-    pictures : list
-        A picture (SVG) beside each row of the table, where a question draws them.
-    """
-
-    headline: str
-    detail: str = ""
+    headline: str  # the answer
+    detail: str = ""  # how to read it
+    # A table, its heading first, where the answer is more than one value.
     rows: list[list[str]] = field(default_factory=list)
+    # The points of a publication, for its chart.
     series: list[dict[str, JSON]] = field(default_factory=list)
+    # A picture (SVG) beside each row of the table, where a question draws them.
     pictures: list[str] = field(default_factory=list)
 
 
@@ -194,11 +185,9 @@ class Release:
             + look.fold("The question, as it was asked", look.table(("Parameter", "Value"), asked))
             + how_to_read()
         )
-        title = f"{kind}: {self.in_words.headline}"
-        target = Path(path)
-        target.write_text(
-            look.page(title, "One answer under a proved promise.", body), encoding="utf-8"
-        )
+        title, target = f"{kind}: {self.in_words.headline}", Path(path)
+        page = look.page(title, "One answer under a proved promise.", body)
+        target.write_text(page, encoding="utf-8")
         return target
 
     def plot(self) -> look.Picture:
@@ -371,27 +360,22 @@ class Question(Declared):
     caveat: ClassVar[str] = ""
     """Whom the promise leaves out, where the question itself names somebody."""
 
-    def made(self) -> None:
-        """Write the question down once: it is asked for several times on its way."""
-        facts = self.to_json()
-        self.put("_canonical", canonical({"kind": self.kind, "question": facts}))
-        if self.about:
-            common = {
-                name: list(facts[name]) if name in self.about else facts[name] for name in facts
-            }
-            self.put("_alike", canonical({"kind": self.kind, "question": common}))
-
-    @property
+    @cached_property
     def canonical(self) -> str:
         """Kind and parameters as JSON, in its one spelling."""
-        text: str = vars(self)["_canonical"]
-        return text
+        return canonical({"kind": self.kind, "question": self._facts})
 
-    @property
+    @cached_property
     def alike(self) -> str:
         """What it has in common with all questions of the same price, statement and figures."""
-        text: str = vars(self).get("_alike", self.canonical)
-        return text
+        if not self.about:
+            return self.canonical
+        common = {**self._facts, **{name: list(self._facts[name]) for name in self.about}}
+        return canonical({"kind": self.kind, "question": common})
+
+    @cached_property
+    def _facts(self) -> dict[str, JSON]:
+        return self.to_json()
 
     @property
     def retired(self) -> str:
@@ -448,6 +432,7 @@ class Question(Declared):
 Q = TypeVar("Q", bound=Question)
 F = TypeVar("F", bound=Facts)
 A = TypeVar("A")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -477,10 +462,8 @@ class Series(Generic[Q, F]):
 class Transcript(Generic[Q, F]):
     """How a question goes on that is paid once and answered record by record.
 
-    Parameters
-    ----------
-    resume : callable
-        ``resume(question, facts, kept, source)``: the next answers, from what was released so far.
+    ``resume(question, facts, kept, source)`` returns the next answers, from what was released so
+    far.
     """
 
     resume: Callable[[Q, F, Mapping[str, JSON], Source | None], Mapping[str, JSON]]
@@ -532,14 +515,10 @@ def statement(
     answer that is little better than a coin is told apart from one that is. ``figures`` are those
     of its description, where they are at hand.
     """
-    parts = [_sentence(price)]
-    if card.unit == "user":
-        parts.append(
-            f'"Record" stands for all records of one person here (at most {card.contribution}).'
-        )
-    parts.append(question.caveat)
+    persons = f'"Record" stands for all records of one person here (at most {card.contribution}).'
     figures = known_figures(question, card) if figures is None else figures
-    parts.append(coin_warning(question, figures))
+    warning = coin_warning(question, figures)
+    parts = (_sentence(price), persons if card.unit == "user" else "", question.caveat, warning)
     return " ".join(part for part in parts if part)
 
 
@@ -568,11 +547,8 @@ def error_words(question: Question, figures: Mapping[str, JSON]) -> str:
     median, most = figures.get("median_error"), figures.get("error_95")
     if median is not None and most is not None:
         return f"± {_short(median)}, 95 %: ± {_short(most)}"
-    labels = {
-        name: label
-        for name, label in question.figures.items()
-        if any(part in name for part in _OF_ERROR)
-    }
+    of_error = [name for name in question.figures if any(part in name for part in _OF_ERROR)]
+    labels = {name: question.figures[name] for name in of_error}
     shown = {
         name: round(value) if isinstance(value, float) and abs(value) >= 10 else value
         for name, value in figures.items()
@@ -620,7 +596,7 @@ def digest(question: Question, card: Card | None = None, revision: int = 0) -> s
     it.
     """
     if card is None:
-        return _hashed(question.canonical)
+        return hashlib.sha256(question.canonical.encode("ascii")).hexdigest()
     return _as_read(question, reading(card.fingerprint(), revision))
 
 
@@ -634,10 +610,7 @@ def digest_of_values(question: Question, card: Card, revision: int = 0) -> str:
 
 def _as_read(question: Question, read_as: str) -> str:
     # The keys of an object are sorted, and this is the first of them.
-    return _hashed(f'{{"card":"{read_as}",{question.canonical[1:]}')
-
-
-def _hashed(said: str) -> str:
+    said = f'{{"card":"{read_as}",{question.canonical[1:]}'
     return hashlib.sha256(said.encode("ascii")).hexdigest()
 
 
@@ -665,33 +638,33 @@ class Wording:
     """Prices, and what is said of answers, worked out once for questions that are alike."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int], Words] = {}
+        self._words: dict[tuple[str, int], Words] = {}
         self._prices: dict[tuple[str, int], Guarantee] = {}
 
     def price(self, question: Question, card: Card, revision: int) -> Guarantee:
         """Price a question about one revision of the data."""
         key = question.alike, revision
-        price = self._prices.get(key)
-        if price is None:
-            price = of_revision(question.price(card), revision)
-            if len(self._prices) >= _MOST_WORDS:
-                self._prices.clear()
-            self._prices[key] = price
-        return price
+        return _once(self._prices, key, lambda: of_revision(question.price(card), revision))
 
     def said(self, question: Question, price: Guarantee, card: Card, revision: int) -> Words:
         """Say it of a question about one revision of the data."""
-        key = question.alike, revision
-        words = self._known.get(key)
-        if words is None:
-            figures = known_figures(question, card)
-            warning = coin_warning(question, figures)
-            promise = statement(question, price, card, figures)
-            words = Words(promise, error_words(question, figures), warning)
-            if len(self._known) >= _MOST_WORDS:
-                self._known.clear()
-            self._known[key] = words
-        return words
+        return _once(self._words, (question.alike, revision), lambda: _words(question, price, card))
+
+
+def _words(question: Question, price: Guarantee, card: Card) -> Words:
+    figures = known_figures(question, card)
+    promise = statement(question, price, card, figures)
+    return Words(promise, error_words(question, figures), coin_warning(question, figures))
+
+
+def _once(kept: dict[tuple[str, int], T], key: tuple[str, int], make: Callable[[], T]) -> T:
+    value = kept.get(key)
+    if value is None:
+        value = make()
+        if len(kept) >= _MOST_WORDS:
+            kept.clear()
+        kept[key] = value
+    return value
 
 
 def released(

@@ -32,17 +32,13 @@ _LONGEST = 1 << 26
 _LINE_END = re.compile(rb"\r\n?|\n")
 # As the parser sees it: a quote opens a field only at its start, two quotes inside stand for one,
 # and from the closing quote to the end of the field quotes are plain characters.
-_QUOTED = {
-    mark: re.compile(rb'"(?:(?<=[' + re.escape(mark) + rb'\r\n]")|(?<=\A"))(?:[^"]|"")*+("?)')
-    for mark in (b",", b";", b"\t", b"|")
-}
+_MARKS = (b",", b";", b"\t", b"|")
+_OPENING = {mark: rb'"(?:(?<=[' + re.escape(mark) + rb'\r\n]")|(?<=\A"))' for mark in _MARKS}
+_QUOTED = {mark: re.compile(quote + rb'(?:[^"]|"")*+("?)') for mark, quote in _OPENING.items()}
 # A quote that may open a field, and none that closes it on the same line. It is also found at the
 # end of some quoted fields, so whoever uses it looks again.
 _PERHAPS_OPEN = {
-    mark: re.compile(
-        rb'"(?:(?<=[' + re.escape(mark) + rb'\r\n]")|(?<=\A"))(?:[^"\r\n]|"")*+(?=[\r\n]|\Z)'
-    )
-    for mark in (b",", b";", b"\t", b"|")
+    mark: re.compile(quote + rb'(?:[^"\r\n]|"")*+(?=[\r\n]|\Z)') for mark, quote in _OPENING.items()
 }
 
 LeftOut = Callable[[], None]
@@ -104,6 +100,7 @@ def batches(
         return "skip"
 
     places = [names.index(name) for name in wanted]
+    commas = numbers if form.decimal == "," else ()
     with path.open("rb") as file:
         blocks = _blocks(file, form, left_out)
         next(blocks, b"")  # the header
@@ -114,10 +111,7 @@ def batches(
                 block = block if text else block.decode("latin-1").encode()
                 for batch in _parsed(path, block, len(names), places, skip, form).to_batches():
                     columns = [
-                        _as_text(
-                            column if text else _as_it_was(column),
-                            "," if form.decimal == "," and name in numbers else "",
-                        )
+                        _as_text(column if text else _as_it_was(column), comma=name in commas)
                         for name, column in zip(wanted, batch.columns, strict=True)
                     ]
                     yield pyarrow.record_batch(columns, names=wanted)
@@ -216,8 +210,7 @@ def _recoded(block: bytes, encoding: str) -> bytes:
     shifted = np.flatnonzero((octets[:-1] == end[0]) & (octets[1:] == end[1])) % 2
     if shifted.any() or len(block) % 2:
         # Half a character at the end of a line is no text.
-        parts = [_two_by_two(line, encoding) for line in block.split(end)]
-        return b"\n".join(parts)
+        return b"\n".join(_two_by_two(line, encoding) for line in block.split(end))
     return _two_by_two(block, encoding)
 
 
@@ -328,13 +321,12 @@ def _as_it_was(column: Any) -> Any:
     return pyarrow.array(octets, pyarrow.binary())
 
 
-def _as_text(column: Any, decimal: str = "") -> Any:
+def _as_text(column: Any, *, comma: bool) -> Any:
     from pyarrow import compute
 
     fields = text_of_bytes(column)
-    if decimal:  # a point would be another mark than the one that was declared
-        fields = compute.replace_substring(fields, ".", "?")
-        fields = compute.replace_substring(fields, decimal, ".")
+    if comma:  # a point would be another mark than the one that was declared
+        fields = compute.replace_substring(compute.replace_substring(fields, ".", "?"), ",", ".")
     return fields
 
 

@@ -21,19 +21,9 @@ from whitecrow.data.opened import BATCH
 from whitecrow.errors import InvalidInput, MissingExtra, Unreachable
 
 _TABLE = re.compile(r"\w+(\.\w+)?")
-_DIALECTS = {
-    "postgresql": "postgres",
-    "sqlite": "sqlite",
-    "mysql": "mysql",
-    "mariadb": "mysql",
-    "mssql": "tsql",
-    "oracle": "oracle",
-    "duckdb": "duckdb",
-    "snowflake": "snowflake",
-    "bigquery": "bigquery",
-    "redshift": "redshift",
-    "trino": "trino",
-}
+_SAME = ("sqlite", "mysql", "oracle", "duckdb", "snowflake", "bigquery", "redshift", "trino")
+_OTHER = {"postgresql": "postgres", "mariadb": "mysql", "mssql": "tsql"}
+_DIALECTS = {name: name for name in _SAME} | _OTHER
 _COMPUTING = """
 abs acos and asin atan atan2 avg case cast cbrt ceil chr coalesce collate concat concat_ws corr
 cos count covar_pop covar_samp cume_dist date date_add datediff date_sub date_trunc day
@@ -58,20 +48,10 @@ rtrim strftime to_date to_timestamp total
 
 
 def select_only(query: str, backend: str) -> str:
-    """Return a query as one SELECT, written by the parser; a table's name means all of it.
+    """Return a query as one SELECT, written by the parser; the name of a table means all of it.
 
-    Parameters
-    ----------
-    query : str
-        ``SELECT ...`` with or without a semicolon, or ``TABLE`` or ``SCHEMA.TABLE``.
-    backend : str
-        The database, as SQLAlchemy calls it: "postgresql", "sqlite", ...
-
-    Raises
-    ------
-    InvalidInput
-        It is not one SELECT, it could write, or it calls a function that is not known to only
-        compute.
+    The ``backend`` is what SQLAlchemy calls the database. Refused is what is not one SELECT, could
+    write, or calls a function that is not known to only compute.
 
     Examples
     --------
@@ -220,8 +200,7 @@ def described(connection: Any, query: str) -> Columns:
     if postgres:
         query = f"SELECT * FROM ({query}) AS described WHERE false"  # noqa: S608 - one SELECT
     _as_bytes(connection)
-    streamed = connection.execution_options(yield_per=BATCH)
-    with closing(streamed.exec_driver_sql(_escaped(connection, query))) as result:
+    with _streamed(connection, query) as result:
         codes = [one[1] for one in result.cursor.description]
         return [
             (name, postgres and code in _POSTGRES_FLOATS)
@@ -237,28 +216,27 @@ def selected_rows(
     Each value comes as it is stored, or as its text in bytes, so that no value makes the driver
     fail.
     """
-    if connection.dialect.name in ("postgresql", "sqlite"):
+    backend = connection.dialect.name
+    if backend in ("postgresql", "sqlite"):
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
-        named = ", ".join(_fetched(connection, place, columns[place][1]) for place in places)
-        query = f"WITH source ({listed}) AS ({query}) SELECT {named or '1'} FROM source"  # noqa: S608
+        fetched = [f"c{place}" for place in places]
+        if backend == "postgresql":
+            # A single float is first the double that it is; its own shortest digits are others.
+            kinds = ["::double precision" if columns[place][1] else "" for place in places]
+            fetched = [f"CAST({c}{kind} AS text)" for c, kind in zip(fetched, kinds, strict=True)]
+        named = ", ".join(fetched) or "1"
+        query = f"WITH source ({listed}) AS ({query}) SELECT {named} FROM source"  # noqa: S608
         places = list(range(len(places)))
     decode = _as_bytes(connection)
-    streamed = connection.execution_options(yield_per=BATCH)
-    with closing(streamed.exec_driver_sql(_escaped(connection, query))) as result:
+    with _streamed(connection, query) as result:
         for part in result.partitions():
             yield [[decode(row[place]) for place in places] for row in part]
 
 
-def _fetched(connection: Any, place: int, floating: bool) -> str:
-    if connection.dialect.name != "postgresql":
-        return f"c{place}"
-    # A single float is first the double that it is; its own shortest digits are others.
-    return f"CAST(c{place}{'::double precision' if floating else ''} AS text)"
-
-
-def _escaped(connection: Any, query: str) -> str:
+def _streamed(connection: Any, query: str) -> Any:
     formats = connection.dialect.paramstyle in ("format", "pyformat")
-    return query.replace("%", "%%") if formats else query
+    escaped = query.replace("%", "%%") if formats else query
+    return closing(connection.execution_options(yield_per=BATCH).exec_driver_sql(escaped))
 
 
 def _as_bytes(connection: Any) -> Callable[[Any], Any]:

@@ -48,16 +48,6 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)", re.ASCII)
 
 def open_delta(path: Path, chosen: TableChoice) -> Opened:
     """Open a Delta table, at the declared version or the newest."""
-    schema, files = _table(path, chosen)
-
-    def stored(own: Any, file: Path) -> dict[str, str]:
-        return {name: name for name in schema.names if name in own.names}
-
-    return open_parts(path.name, schema, files, stored)
-
-
-def _table(path: Path, chosen: TableChoice) -> tuple[Any, dict[Path, Constants]]:
-    """Return the schema of a version, and its files with their partition values."""
     import pyarrow
 
     if chosen.name:
@@ -85,7 +75,11 @@ def _table(path: Path, chosen: TableChoice) -> tuple[Any, dict[Path, Constants]]
                 name: _constant(values.get(name), schema.field(name).type)
                 for name in metadata["partitionColumns"]
             }
-        return schema, files
+
+    def stored(own: Any, file: Path) -> dict[str, str]:
+        return {name: name for name in schema.names if name in own.names}
+
+    return open_parts(path.name, schema, files, stored)
 
 
 def _commits(path: Path, version: int | None) -> Iterator[list[tuple[str, Any]]]:
@@ -245,7 +239,13 @@ def open_duckdb(path: Path, chosen: TableChoice) -> Opened:
         connection = duckdb.connect(str(path), read_only=True, config=closed)
         listed = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main'"
         names = sorted(name for (name,) in connection.sql(listed).fetchall())
-    name = _chosen_name(path, names, chosen)
+    name = chosen.name or (names[0] if len(names) == 1 else "")
+    if name not in names:
+        raise InvalidInput(
+            f"The DuckDB file {path.name!r} holds the tables {', '.join(names) or '(none)'}; say "
+            'which one is meant in the card: [table], name = "...". Got '
+            f"{chosen.name or 'none'!r}."
+        )
     readable = f"one whose table {name!r} is read from this file alone"
 
     def table() -> Any:
@@ -363,17 +363,6 @@ def _newest_metadata(path: Path) -> Path:
         )
     inside(str(newest[0]), path)
     return newest[0]
-
-
-def _chosen_name(path: Path, names: list[str], chosen: TableChoice) -> str:
-    if chosen.name in names:
-        return chosen.name
-    if not chosen.name and len(names) == 1:
-        return names[0]
-    raise InvalidInput(
-        f"The DuckDB file {path.name!r} holds the tables {', '.join(names) or '(none)'}; say which "
-        f'one is meant in the card: [table], name = "...". Got {chosen.name or "none"!r}.'
-    )
 
 
 def _quoted(name: str) -> str:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from whitecrow.card import Card, Column, date_text
-from whitecrow.data.columns import check_schema, convert
+from whitecrow.data.columns import Decoded, check_schema
 from whitecrow.data.sources import open_source
-from whitecrow.data.values import decoded, text_array
+from whitecrow.data.values import decoded, plain_text, text_array
 from whitecrow.errors import InvalidInput
 
 _LINES = (".jsonl", ".ndjson")
@@ -66,7 +66,8 @@ def read_asked(
         raise InvalidInput(f"The file {file.name!r} has no column {key!r} to be the key.")
     wanted = [name for name in names if name != key] if columns is None else list(columns)
     _check_names(file, names, wanted, card)
-    check_schema(Card("asked", tuple(map(card.column, wanted))), table.schema)
+    asked = Card("asked", tuple(map(card.column, wanted)))
+    check_schema(asked, table.schema)
     keys: list[Any] = []
     records: list[dict[str, Any] | None] = []
     why: list[str] = []
@@ -74,12 +75,19 @@ def read_asked(
     def refuse() -> None:
         raise InvalidInput(f"A row of {file.name!r} has more or fewer fields than its heading.")
 
-    for batch in table.batches([*([] if key is None else [key]), *wanted], refuse):
-        read, reasons = _read(batch, [card.column(name) for name in wanted], len(keys))
+    named = [] if key is None else [key]
+    for batch in table.batches([*named, *wanted], refuse):
+        compared = batch.select(range(len(named), batch.num_columns))
+        read, reasons = _read(compared, asked, len(keys))
         if key is None:
             keys += range(len(keys) + 1, len(keys) + batch.num_rows + 1)
         else:
-            keys += _keys(decoded(batch.column(0)), key)
+            try:
+                keys += decoded(batch.column(0)).to_pylist()
+            except (ValueError, OverflowError):
+                raise InvalidInput(
+                    f"The key {key!r} holds what is no name; make it text."
+                ) from None
         records += read
         why += reasons
     if not records:
@@ -93,13 +101,6 @@ def read_asked(
     if key is not None and len(set(map(str, keys))) < len(keys):
         raise InvalidInput(f"The key {key!r} names more than one row alike; name another.")
     return Asked(keys, records, wanted)
-
-
-def _keys(array: Any, key: str) -> list[Any]:
-    try:
-        return list(array.to_pylist())
-    except (ValueError, OverflowError):
-        raise InvalidInput(f"The key {key!r} holds what is no name; make it text.") from None
 
 
 def _check_names(file: Path, names: list[str], wanted: list[str], card: Card) -> None:
@@ -116,29 +117,17 @@ def _check_names(file: Path, names: list[str], wanted: list[str], card: Card) ->
         raise InvalidInput(f"The file {file.name!r} has no column to ask about.")
 
 
-def _read(
-    batch: Any, columns: list[Column], before: int
-) -> tuple[list[dict[str, Any] | None], list[str]]:
+def _read(batch: Any, card: Card, before: int) -> tuple[list[dict[str, Any] | None], list[str]]:
     """The records of a batch, None for those that cannot be read, and why."""
-    offset = batch.num_columns - len(columns)
-    values_of: dict[str, list[Any]] = {}
-    whole = np.ones(batch.num_rows, dtype=bool)
-    why: dict[int, str] = {}
-    for place, column in enumerate(columns):
-        values, bad = convert(decoded(batch.column(place + offset)), column)
-        for reason, mask in bad.items():
-            for row in np.flatnonzero(mask & whole):
-                why[int(row)] = f"row {before + row + 1}, {column.name}: {reason}"
-            whole &= ~mask
-        write = _writer(column)
-        values_of[column.name] = [
-            write(value) if readable else None
-            for value, readable in zip(values, whole, strict=True)
-        ]
-    rows = [
-        {name: values[row] for name, values in values_of.items()} if readable else None
-        for row, readable in enumerate(whole)
-    ]
+    checked = Decoded(batch, card)
+    why = {
+        row: f"row {before + row + 1}, {reason}"
+        for reason, mask in checked.wrong_first()
+        for row in np.flatnonzero(mask).tolist()
+    }
+    values = [map(_writer(column), checked.kept(column.name)) for column in card.columns]
+    readable = (dict(zip(card.names, record, strict=True)) for record in zip(*values, strict=True))
+    rows = [next(readable) if whole else None for whole in checked.keep]
     return rows, [why[row] for row in sorted(why)]
 
 
@@ -166,11 +155,5 @@ def _from_lines(file: Path) -> Any:
     if not all(isinstance(row, dict) for row in rows):
         raise InvalidInput(f"The file {file.name!r} must hold one JSON object on each line.")
     names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = [[_text(row.get(name)) for row in rows] for name in names]
+    columns = [[plain_text(row.get(name)) for row in rows] for name in names]
     return open_source(pyarrow.table(list(map(text_array, columns)), names=names))
-
-
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value)

@@ -203,40 +203,14 @@ def convert(
     ``mended`` is given, by reason, which values were filled or moved to a bound.
     """
     notes = {} if mended is None else mended
+    if column.type == "category":
+        return _checked_codes(_written(array, column), column, notes)
     if column.type == "text":
         values = texts(array).to_numpy(zero_copy_only=False)
-        return _mend_missing(values, values == np.array(None), column, notes)
-    if column.type == "category":
-        return _convert_category(array, column, notes)
-    values = (days if column.type == "date" else numbers)(array, column.format)
-    missing = np.isnan(values)
-    if column.type == "integer":
-        missing |= np.isfinite(values) & (values != np.floor(values))
-    if column.outside == "missing":
-        missing |= np.isinf(values)
-        if column.lower is not None and column.upper is not None:
-            missing |= (values < column.lower) | (values > column.upper)
-    if column.absent is not None:
-        # Nobody may write what stands for a missing value: it is taken for one.
-        missing |= values == column.absent
-    absent = missing
-    values, bad = _mend_missing(values, missing, column, notes)
-    if column.bounded:
-        outside = (values < column.lower) | (values > column.upper)
-        if column.outside == "clip":
-            notes[_OUTSIDE] = outside
-            values = np.clip(values, column.lower, column.upper)
-            outside = np.zeros(len(values), dtype=bool)
-    else:
-        outside = np.isinf(values)
-    if column.absent is not None:
-        values, outside = np.where(absent, column.absent, values), outside & ~absent
-        bad[_MISSING] = np.zeros(len(values), dtype=bool)
-    bad[_OUTSIDE] = outside
-    if column.type == "date":
-        return np.where(np.isfinite(values), values, 0).astype(np.int64), bad
-    # One zero: -0.0 and 0.0 are one value, to every comparison and on every engine.
-    return values + 0.0, bad
+        values, missing = _filled(values, values == np.array(None), column, column.fill, notes)
+        return values, {_MISSING: missing}
+    read = days if column.type == "date" else numbers
+    return _checked_numbers(read(array, column.format), column, notes)
 
 
 def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
@@ -247,7 +221,7 @@ def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
     """
     if column.type == "category":
         values = np.array(_written(array, column).to_pylist(), dtype=object)
-        return _mend_missing(values, values == np.array(None), column, {})[0]
+        return _filled(values, values == np.array(None), column, column.fill, {})[0]
     values, bad = convert(array, column)
     if column.type == "text":
         return values
@@ -257,7 +231,7 @@ def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
 
 def recovered(
     values: npt.NDArray[Any], column: Column
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """Return what :func:`convert` makes of values that :func:`as_read` returned, and which pass.
 
     Of texts nothing is compared: their places hold 0.
@@ -265,114 +239,105 @@ def recovered(
     if column.type == "text":
         return np.zeros(len(values)), values != np.array(None)
     if column.type == "category":
-        return _recovered_category(values, column)
-    passes = np.isfinite(values)
-    if column.bounded:
-        passes &= (values >= column.lower) & (values <= column.upper)
+        import pyarrow
+
+        written = pyarrow.array(values, pyarrow.string())
+        checked, bad = _checked_codes(written, column, {})
+    else:
+        checked, bad = _checked_numbers(values, column, {})
+    return checked, ~np.logical_or.reduce(list(bad.values()))
+
+
+def _checked_numbers(
+    values: npt.NDArray[np.float64], column: Column, mended: dict[str, npt.NDArray[Any]]
+) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
+    """Mend numbers or days, NaN where missing; checked again they come out as they are."""
+    missing = np.isnan(values)
+    if column.type == "integer":
+        missing |= np.isfinite(values) & (values != np.floor(values))
+    lower, upper = column.lower, column.upper
+    if lower is None or upper is None:
+        outside = np.isinf(values)
+    else:
+        outside = (values < lower) | (values > upper)
+    if column.outside == "missing":
+        missing |= outside
     if column.absent is not None:
-        missing = np.isnan(values)
-        values, passes = np.where(missing, column.absent, values), passes | missing
-    return values, passes
+        # Nobody may write what stands for a missing value: it is taken for one.
+        missing |= values == column.absent
+    outside &= ~missing
+    if column.outside == "clip":
+        mended[_OUTSIDE] = outside
+        values = np.clip(values, lower, upper)
+        outside = np.zeros(len(values), dtype=bool)
+    stand_in = column.absent if column.fill is None else column.fill
+    values, missing = _filled(values, missing, column, stand_in, mended)
+    if column.type == "date":
+        values = np.where(np.isfinite(values), values, 0).astype(np.int64)
+    # One zero: -0.0 and 0.0 are one value, to every comparison and on every engine.
+    return values + 0, {_MISSING: missing, _OUTSIDE: outside}
 
 
-def _recovered_category(
-    values: npt.NDArray[Any], column: Column
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+def _checked_codes(
+    written: Any, column: Column, mended: dict[str, npt.NDArray[Any]]
+) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
+    """Return the codes of an Arrow array of texts in the card's order; -1 where there is none."""
     import pyarrow
     from pyarrow import compute
 
     assert column.categories is not None
-    missing = -1.0 if column.absent is None else column.absent
-    if column.missing == "fill":
-        missing = float(column.categories.index(str(column.fill)))
     listed = pyarrow.array(column.categories, pyarrow.string())
-    places = compute.index_in(pyarrow.array(values, pyarrow.string()), value_set=listed)
-    codes = places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.float64)
-    unread = codes < 0 if column.outside == "missing" else values == np.array(None)
-    codes = np.where(unread, missing, codes)
-    return codes, codes >= 0
+    places = compute.index_in(written, value_set=listed)
+    unread = places if column.outside == "missing" else written
+    missing = unread.is_null().to_numpy(zero_copy_only=False)
+    codes = places.fill_null(-1).to_numpy(zero_copy_only=False)
+    fill = column.fill
+    stand_in = column.absent if fill is None else column.categories.index(str(fill))
+    codes, missing = _filled(codes, missing, column, stand_in, mended)
+    return codes.astype(np.int64), {_MISSING: missing, _CATEGORY: (codes < 0) & ~missing}
 
 
-def _mend_missing(
+def _filled(
     values: npt.NDArray[Any],
-    missing: npt.NDArray[Any],
+    missing: npt.NDArray[np.bool_],
     column: Column,
+    stand_in: Any,
     mended: dict[str, npt.NDArray[Any]],
-) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Let what stands for a missing value take its place; return what is missing still."""
+    if stand_in is None:
+        return values, missing
     if column.missing == "fill":
         mended[_MISSING] = missing
-        values = np.where(missing, column.fill, values)  # type: ignore[arg-type]
-        missing = np.zeros(len(values), dtype=bool)
-    return values, {_MISSING: missing}
+    return np.where(missing, stand_in, values), np.zeros(len(values), dtype=bool)
 
 
 def _written(array: Any, column: Column) -> Any:
     return kinds(array) if column.format == "kind" else texts(array)
 
 
-def _convert_category(
-    array: Any, column: Column, mended: dict[str, npt.NDArray[Any]]
-) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
-    import pyarrow
-    from pyarrow import compute
-
-    listed = pyarrow.array(column.categories, pyarrow.string())
-    as_text = _written(array, column)
-    places = compute.index_in(as_text, value_set=listed)
-    unread = places if column.outside == "missing" else as_text
-    missing = unread.is_null().to_numpy(zero_copy_only=False)
-    codes = places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    if column.missing == "fill":
-        assert column.categories is not None
-        mended[_MISSING] = missing
-        codes = np.where(missing, column.categories.index(str(column.fill)), codes)
-        missing = np.zeros(len(codes), dtype=bool)
-    elif column.absent is not None:
-        codes = np.where(missing, int(column.absent), codes)
-        missing = np.zeros(len(codes), dtype=bool)
-    return codes, {_MISSING: missing, _CATEGORY: (codes < 0) & ~missing}
-
-
 Matrix = npt.NDArray[np.float64]
 
 
 class Decoded:
-    """One batch of records, decoded and checked.
-
-    Parameters
-    ----------
-    batch : Arrow record batch
-        The card's columns as stored, in the card's order.
-    card : Card
-        The public facts.
-
-    Attributes
-    ----------
-    columns : dict of str to array
-        The canonical values of each column; of no meaning where the record is left out.
-    keep : bool array
-        Which records pass the card.
-    whole : bool
-        Whether all of them do.
-    passes : dict of str to bool array
-        Which records pass by each column alone.
-    wrong, mended : list of (str, bool array)
-        By reason, which records are to be left out, and which values were filled or moved.
-    ids : Arrow array of text or None
-        Whose each record is, where the unit of privacy is a person.
-    """
+    """One batch of records, decoded and checked: the card's columns as stored, in its order."""
 
     def __init__(self, batch: Any, card: Card) -> None:
         self.card = card
         self.size: int = batch.num_rows
+        # Which records pass the card, and which by each column alone.
         self.keep = np.ones(self.size, dtype=bool)
-        self.columns: dict[str, npt.NDArray[Any]] = {}
         self.passes: dict[str, npt.NDArray[np.bool_]] = {}
+        # The canonical values of each column; of no meaning where the record is left out.
+        self.columns: dict[str, npt.NDArray[Any]] = {}
+        # By reason, which records are to be left out, and which values were filled or moved.
         self.wrong: list[tuple[str, npt.NDArray[np.bool_]]] = []
         self.mended: list[tuple[str, npt.NDArray[np.bool_]]] = []
+        # Whose each record is (an Arrow array of texts), where the unit of privacy is a person.
         self.ids: Any = None
-        self._arrays = [decoded(batch.column(place)) for place in range(len(card.columns))]
-        for column, array in zip(card.columns, self._arrays, strict=True):
+        self._arrays = dict(zip(card.names, map(decoded, batch.columns), strict=True))
+        for column in card.columns:
+            array = self._arrays[column.name]
             notes: dict[str, npt.NDArray[Any]] = {}
             values, bad = convert(array, column, notes)
             self.mended += [(f"{column.name}: {reason}", mask) for reason, mask in notes.items()]
@@ -399,8 +364,7 @@ class Decoded:
 
     def left(self, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return what can be read of a column of records that are left out."""
-        place = self.card.names.index(name)
-        return as_read(self._arrays[place].take(rows), self.card.columns[place])
+        return as_read(self._arrays[name].take(rows), self.card.column(name))
 
     def matrix(self, columns: Sequence[str], checked: Sequence[str]) -> Matrix:
         passing = [self.passes[name] for name in checked]
@@ -419,14 +383,7 @@ class Decoded:
         return values
 
     def every_text(self, name: str) -> Counter[str | None]:
-        column, rows = self.card.column(name), np.flatnonzero(~self.keep)
-        counts: Counter[str | None] = Counter(_texts(self.kept(name), column))
-        counts.update(self.left(name, rows).tolist())
-        return counts
-
-
-def _texts(values: npt.NDArray[Any], column: Column) -> list[str]:
-    """Return canonical values of a category or text column as texts."""
-    if column.categories is None:
-        return list(values.tolist())
-    return [column.categories[int(code)] for code in values.tolist()]
+        texts, categories = self.kept(name).tolist(), self.card.column(name).categories
+        if categories is not None:
+            texts = [categories[code] for code in texts]
+        return Counter([*texts, *self.left(name, np.flatnonzero(~self.keep)).tolist()])

@@ -67,42 +67,24 @@ Key = Plain | Cut | Rounded
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Rejections(Facts):
-    """How many rows were read, kept, left out and mended at load. Facts: for the custodian only.
+    """How many rows were read, kept, left out and mended at load. Facts: for the custodian only."""
 
-    Parameters
-    ----------
-    read, kept : int
-        Rows of the source, and records that pass the card.
-    reasons : mapping of str to int
-        Records left out, by the first reason.
-    mended : mapping of str to int
-        Values of kept records that were filled or moved to a bound, by reason.
-    """
-
-    read: int
-    kept: int
-    reasons: Mapping[str, int]
+    read: int  # rows of the source
+    kept: int  # records that pass the card
+    reasons: Mapping[str, int]  # records left out, by the first reason
+    # Values of kept records that were filled or moved to a bound, by reason.
     mended: Mapping[str, int] = field(default_factory=dict)
 
 
 class Dataset:
     """Private records beside their public card.
 
-    Parameters
-    ----------
-    card : Card
-        The public facts.
-    columns : mapping of str to array
-        float64 for numbers and integers, int64 codes for categories (the card's order), int64 days
-        for dates, objects for text; all of one length.
-    rejections : Rejections, optional
-        What was left out at load.
-    left_out : mapping of str to array, optional
-        What the records hold that pass the card by some columns only, as far as it can be read:
-        float64 with NaN where a value is missing (days for dates), objects with None for categories
-        and text. They count where no column is asked about by which they do not pass.
-    origin : str
-        Where the records came from, in words (a path); shown to the custodian only.
+    The ``columns`` are of one length: float64 for numbers and integers, int64 codes for categories
+    (the card's order), int64 days for dates, objects for text. ``left_out`` is what the records
+    hold that pass the card by some columns only, as far as it can be read: float64 with NaN where a
+    value is missing (days for dates), objects with None for categories and text. They count where
+    no column is asked about by which they do not pass. The ``origin`` (a path) is shown to the
+    custodian only.
     """
 
     def __init__(
@@ -187,24 +169,16 @@ class Dataset:
         more = self.left_out.get(column)
         return kept if more is None else np.concatenate([kept, more])
 
-    def codes(self, column: str) -> npt.NDArray[np.int64]:
-        """Return a category column as codes in the card's order."""
-        if self.card.column(column).type != "category":
-            raise InvalidInput(f"The column {column!r} is not a category.")
-        codes: npt.NDArray[np.int64] = self._columns[column]
-        return codes
-
     def rows(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return some rows of :meth:`matrix`, never a copy of the whole data."""
         matrix = np.empty((len(rows), len(columns)), dtype=np.float64)
-        whole = rows < self._size
-        if whole.all():  # without a copy of the numbers of the rows
-            for place, name in enumerate(columns):
-                matrix[:, place] = self._columns[name][rows]
-            return matrix
+        passing = rows < self._size
+        whole = bool(passing.all())
+        chosen = slice(None) if whole else passing  # without a copy of the numbers of the rows
         for place, name in enumerate(columns):
-            matrix[whole, place] = self._columns[name][rows[whole]]
-        matrix[~whole] = self._also(columns)[rows[~whole] - self._size]
+            matrix[chosen, place] = self._columns[name][rows[chosen]]
+        if not whole:
+            matrix[~passing] = self._also(columns)[rows[~passing] - self._size]
         return matrix
 
     def tally(
@@ -242,11 +216,10 @@ class Dataset:
 
 
 class Records(Protocol):
-    """Private records beside their public card: in memory, or in a warehouse.
+    """All that a question's ``gather`` may rely on, beside an engine that counts neighbours.
 
-    All that a question's ``gather`` may rely on, beside an engine that counts neighbours.
-    :class:`~whitecrow.data.Dataset` and :class:`~whitecrow.data.warehouse.RemoteDataset` both have
-    it; what needs a copy of whole columns is not here, for records elsewhere are never copied.
+    :class:`Dataset` and :class:`~whitecrow.data.warehouse.RemoteDataset` have it; what needs a copy
+    of whole columns is not here, for records elsewhere are never copied.
     """
 
     @property

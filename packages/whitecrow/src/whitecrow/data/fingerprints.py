@@ -60,11 +60,8 @@ def file_mark(states: FileStates, known: Mapping[str, Any]) -> tuple[str, dict[s
     digests: dict[str, Any] = {}
     for file, state in states.items():
         earlier = known.get(file)
-        if earlier is not None and earlier[0] == state:
-            digests[file] = earlier
-            continue
-        with Path(file).open("rb") as content:
-            digests[file] = [state, hashlib.file_digest(content, "blake2b").hexdigest()[:64]]
+        same = earlier is not None and earlier[0] == state
+        digests[file] = earlier if same else [state, _file_digest(file)]
     total = sum(int(digest, 16) for _, digest in digests.values()) % _MODULUS
     before = time.time_ns() - _A_MOMENT_NS
     lasting = {file: known for file, known in digests.items() if known[0][-1] < before}
@@ -73,12 +70,12 @@ def file_mark(states: FileStates, known: Mapping[str, Any]) -> tuple[str, dict[s
 
 def file_chunks(states: FileStates, folder: Path) -> dict[str, str]:
     """Return the digest of each file of a folder, by its place there."""
-    chunks = {}
-    for file in states:
-        with Path(file).open("rb") as content:
-            digest = hashlib.file_digest(content, "blake2b").hexdigest()[:64]
-        chunks[f"file:{Path(file).relative_to(folder)}"] = digest
-    return chunks
+    return {f"file:{Path(file).relative_to(folder)}": _file_digest(file) for file in states}
+
+
+def _file_digest(file: str) -> str:
+    with Path(file).open("rb") as content:
+        return hashlib.file_digest(content, "blake2b").hexdigest()[:64]
 
 
 class RowMark:
@@ -201,19 +198,20 @@ def _words(column: Any) -> Words:
         return _with_nulls(np.asarray(compute.fill_null(column.cast(wide), 0)), column)
     if types.is_boolean(kind) or types.is_date32(kind):
         whole = column.cast(pa.int8()) if types.is_boolean(kind) else column.view(pa.int32())
-        values = np.asarray(compute.fill_null(whole, 0)).astype(np.int64).view(np.uint64)
-        return _with_nulls(_hashed([_typed(kind, len(column)), values], _LANES[0]), column)
-    if types.is_struct(kind):
+        parts = [np.asarray(compute.fill_null(whole, 0)).astype(np.int64).view(np.uint64)]
+    elif types.is_struct(kind):
         parts = [_words(column.field(place)) for place in range(kind.num_fields)]
-        return _with_nulls(_hashed([_typed(kind, len(column)), *parts], _LANES[0]), column)
-    if _is_list(kind):
-        return _with_nulls(_list_words(column), column)
-    if types.is_temporal(kind):
+    elif types.is_temporal(kind):
         width = kind.bit_width // 32
-        ticks = np.frombuffer(column.buffers()[1] or b"", np.int32, width * _stop(column))
+        stop = column.offset + len(column)
+        ticks = np.frombuffer(column.buffers()[1] or b"", np.int32, width * stop)
         parts = list(ticks.reshape(-1, width)[column.offset :].T.astype(np.int64).view(np.uint64))
-        return _with_nulls(_hashed([_typed(kind, len(column)), *parts], _LANES[0]), column)
-    return _with_nulls(_text_words(column), column)
+    else:
+        lists = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_map)
+        views = (types.is_list_view, types.is_large_list_view)
+        listed = any(is_kind(kind) for is_kind in (*lists, *views))
+        return _with_nulls(_list_words(column) if listed else _text_words(column), column)
+    return _with_nulls(_hashed([_typed(kind, len(column)), *parts], _LANES[0]), column)
 
 
 def _stored(column: Any) -> Any:
@@ -230,21 +228,9 @@ def _stored(column: Any) -> Any:
     return column
 
 
-def _stop(column: Any) -> int:
-    return int(column.offset + len(column))
-
-
 def _typed(kind: Any, rows: int) -> Words:
     digest = hashlib.blake2b(str(kind).encode(), digest_size=8).digest()
     return np.full(rows, int.from_bytes(digest), dtype=np.uint64)
-
-
-def _is_list(kind: Any) -> bool:
-    from pyarrow import types
-
-    plain = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    views = types.is_list_view(kind) or types.is_large_list_view(kind)
-    return bool(plain or views or types.is_map(kind))
 
 
 def _list_words(column: Any) -> Words:

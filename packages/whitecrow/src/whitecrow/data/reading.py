@@ -8,6 +8,7 @@ names and types, never values.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -61,9 +62,20 @@ def read(
     >>> read(pyarrow.table({"age": [30.0, None, 500.0]}), card).size
     1
     """
+    import pyarrow
+
     given = Card.load(card) if isinstance(card, str | Path) else card
     opened, given = open_checked(source, given, watch)
-    return _loaded(opened, given, progress)
+    loader = Loader(given)
+    for batch in stored_batches(opened, loader, progress):
+        loader.add(batch)
+    # Now that no batch is held, what Arrow keeps for the next ones goes back to the system.
+    pyarrow.default_memory_pool().release_unused()
+    columns, left = loader.take()
+    rejections = loader.rejections(len(next(iter(columns.values()))))
+    dataset = Dataset(given, columns, rejections=rejections, left_out=left, origin=opened.name)
+    given.check_size(dataset.count(()))
+    return dataset
 
 
 def open_checked(
@@ -83,21 +95,6 @@ def _watched(opened: Opened, watch: Callable[[Any], None]) -> Opened:
             yield batch.select(names)
 
     return replace(opened, batches=batches)
-
-
-def _loaded(opened: Opened, card: Card, progress: Progress | None) -> Dataset:
-    import pyarrow
-
-    loader = Loader(card)
-    for batch in stored_batches(opened, loader, progress):
-        loader.add(batch)
-    # Now that no batch is held, what Arrow keeps for the next ones goes back to the system.
-    pyarrow.default_memory_pool().release_unused()
-    columns, left = loader.take()
-    rejections = loader.rejections(len(next(iter(columns.values()))))
-    dataset = Dataset(card, columns, rejections=rejections, left_out=left, origin=opened.name)
-    card.check_size(dataset.count(()))
-    return dataset
 
 
 def stored_batches(opened: Opened, loader: Loader, progress: Progress | None) -> Iterator[Any]:
@@ -133,8 +130,7 @@ def schema_card(source: object, how: Card | None = None) -> Card:
     """
     opened = open_source(source, how)
     card = bare_card(opened.schema, opened.name)
-    if how is None:
-        return replace(card, csv=csv_format(source))
+    how = how or replace(card, csv=csv_format(source))
     return replace(card, csv=how.csv, table=how.table)
 
 
@@ -176,8 +172,8 @@ class Loader:
     def __init__(self, card: Card) -> None:
         self.card = card
         self.rows_read = 0
-        self._reasons: dict[str, int] = {}
-        self._mended: dict[str, int] = {}
+        self._reasons: Counter[str] = Counter()
+        self._mended: Counter[str] = Counter()
         self._clear()
 
     def _clear(self) -> None:
@@ -191,7 +187,7 @@ class Loader:
     def leave_out(self) -> None:
         """Count a row that could not be told into columns."""
         self.rows_read += 1
-        _add(self._reasons, "wrong number of fields", 1)
+        self._reasons["wrong number of fields"] += 1
 
     def add(self, batch: Any) -> None:
         """Decode a batch of the card's columns, in the card's order."""
@@ -199,9 +195,9 @@ class Loader:
         self.rows_read += decoded.size
         self.waiting += decoded.size
         for reason, mask in decoded.wrong_first():
-            _add(self._reasons, reason, int(mask.sum()))
+            self._reasons[reason] += int(mask.sum())
         for reason, mask in decoded.mended:
-            _add(self._mended, reason, int((mask & decoded.keep).sum()))
+            self._mended[reason] += int((mask & decoded.keep).sum())
         for name, parts in self._kept.items():
             parts.append(decoded.kept(name))
         rows = np.flatnonzero(~decoded.keep)
@@ -233,24 +229,19 @@ class Loader:
 
     def rejections(self, kept: int) -> Rejections:
         """Return what became of the rows, of which so many were kept."""
-        return Rejections(self.rows_read, kept, dict(self._reasons), dict(self._mended))
+        return Rejections(self.rows_read, kept, dict(+self._reasons), dict(+self._mended))
 
     def _bound_contributions(self, kept: Columns, left: Columns) -> tuple[Columns, Columns]:
         import pyarrow
 
         ids = pyarrow.concat_arrays(self._kept_ids)
         keep = selected(self.card, ids, kept)
-        _add(self._reasons, "over the contribution bound", int((~keep).sum()))
+        self._reasons["over the contribution bound"] += int((~keep).sum())
         if left:
             theirs = pyarrow.concat_arrays(self._left_ids)
             also = also_selected(self.card, ids.filter(pyarrow.array(keep)), theirs, left)
             left = {name: values[also] for name, values in left.items()}
         return {name: values[keep] for name, values in kept.items()}, left
-
-
-def _add(counted: dict[str, int], reason: str, records: int) -> None:
-    if records:
-        counted[reason] = counted.get(reason, 0) + records
 
 
 # Whom to tell how far a long computation is, for code that is far from who asked

@@ -157,30 +157,18 @@ def _open_frame(source: object) -> Opened:
 
 
 def table_of(source: object) -> Any:
-    """Return a frame as an Arrow table.
+    """Return a data frame, an Arrow table or a mapping of names to objects as an Arrow table.
 
-    Parameters
-    ----------
-    source : data frame, Arrow table, or mapping of str to array of objects
-        Objects have no type of their own: they are text, and the card says how it is read.
+    Objects have no type of their own: they are text, and the card says how it is read.
     """
     import pyarrow
 
     if isinstance(source, pyarrow.Table):
         return source
     if isinstance(source, dict):
-        return pyarrow.table(
-            {
-                name: text_array([plain_text(value) for value in values])
-                for name, values in source.items()
-            }
-        )
-    return _as_table(source)
-
-
-def _as_table(source: object) -> Any:
+        listed = {name: list(map(plain_text, values)) for name, values in source.items()}
+        return pyarrow.table({name: text_array(values) for name, values in listed.items()})
     import narwhals.stable.v2 as nw
-    import pyarrow
 
     try:
         frame = nw.from_native(source)  # type: ignore[call-overload]
@@ -223,9 +211,8 @@ def _of_strings(series: Any) -> Any:
     import pyarrow
 
     # Where the frame does not say so itself, that all are texts was told from the values.
-    return (
-        _of_objects(series) if series.dtype == object else pyarrow.array(series, from_pandas=True)
-    )
+    said = series.dtype != object
+    return pyarrow.array(series, from_pandas=True) if said else _of_objects(series)
 
 
 def _of_categories(series: Any) -> Any:

@@ -65,6 +65,8 @@ _EXACT_POWERS = 22
 """Powers of ten up to this one are doubles, and so are whole numbers up to 2^53: their quotient is
 rounded once."""
 
+_TEXTS = ("string", "large_string", "string_view")
+
 Doubles = npt.NDArray[np.float64]
 
 
@@ -77,7 +79,7 @@ def decoded_type(arrow: Any) -> Any:
         return decoded_type(arrow.storage_type)
     if types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):
         return decoded_type(arrow.value_type)
-    return pyarrow.string() if _is_text(arrow) else arrow
+    return pyarrow.string() if str(arrow) in _TEXTS else arrow
 
 
 def decoded(array: Any) -> Any:
@@ -93,18 +95,10 @@ def decoded(array: Any) -> Any:
         return decoded(array.values).take(pyarrow.array(runs))
     if types.is_dictionary(array.type):
         return decoded(array.dictionary).take(array.indices)
-    if not _is_text(array.type):
+    if str(array.type) not in _TEXTS:
         return array
     # Arrow takes texts for valid without looking, and looks when they come from bytes.
     return text_of_bytes(array.cast(pyarrow.binary()))
-
-
-def _is_text(arrow: Any) -> bool:
-    from pyarrow import types
-
-    return bool(
-        types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow)
-    )
 
 
 def text_array(values: list[str | None]) -> Any:
@@ -307,17 +301,9 @@ def _iso_day(text: str) -> int | None:
 
 
 KINDS = (
-    "whole number",
-    "number",
-    "amount",
-    "amount, decimal comma",
-    "date",
-    "date, either order",
-    "date, day first",
-    "date, month first",
-    "yes or no",
-    "short text",
-    "long text",
+    *("whole number", "number", "amount", "amount, decimal comma"),
+    *("date", "date, either order", "date, day first", "date, month first"),
+    *("yes or no", "short text", "long text"),
 )
 """What a text may be; each is one of them."""
 
@@ -421,21 +407,15 @@ def day(text: str, *, month_first: bool = False) -> int | None:
         return None
     first, second, third = match.groups()
     if len(first) == 4 and first.isdigit():
-        return _number(third, second, first)
-    if first.isalpha():
-        return _number(second, first, third)
-    if second.isalpha() or not month_first:
-        return _number(first, second, third)
-    return _number(second, first, third)
-
-
-def _number(day_text: str, month_text: str, year_text: str) -> int | None:
+        year_text, month_text, day_text = first, second, third
+    elif first.isalpha() or (month_first and not second.isalpha()):
+        month_text, day_text, year_text = first, second, third
+    else:
+        day_text, month_text, year_text = first, second, third
     try:
         if month_text.isalpha():
             word = month_text.lower()
-            month = 1 + next(
-                i for i, name in enumerate(_MONTHS) if name[: max(3, len(word))] == word
-            )
+            month = 1 + [name.startswith(word) for name in _MONTHS].index(True)
         else:
             month = int(month_text)
         year = int(year_text)
@@ -444,7 +424,7 @@ def _number(day_text: str, month_text: str, year_text: str) -> int | None:
         elif len(year_text) != 4:
             return None
         return datetime.date(year, month, int(day_text)).toordinal() - _EPOCH
-    except (ValueError, StopIteration):
+    except ValueError:
         return None
 
 

@@ -247,7 +247,7 @@ def _explain_picture(stage: Stage, answer: dict[str, Any]) -> str:
     inside = np.ones(rows.size, dtype=bool)
     for name, values in answer["context"].items():
         categories = rows.card.column(name).categories or ()
-        inside &= np.isin(rows.codes(name), [categories.index(str(value)) for value in values])
+        inside &= np.isin(rows.values(name), [categories.index(str(value)) for value in values])
     costs = rows.values("cost")
     edges = np.linspace(0, _HIGHEST, 61)
     everyone, group = (np.histogram(part, edges)[0] for part in (costs, costs[inside]))

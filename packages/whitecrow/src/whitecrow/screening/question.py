@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -137,11 +138,10 @@ class Screening(Question):
         if self.batch is not None:
             self.put("batch", tuple(dict(sorted(record.items())) for record in self.batch))
 
-    def made(self) -> None:
-        """Write it down; all questions of one series have the same price, statement and figures."""
-        super().made()
-        if self.asked:
-            self.put("_alike", self.paid_as().canonical)
+    @cached_property
+    def alike(self) -> str:
+        """All questions of one series have the same price, statement and figures."""
+        return self.paid_as().canonical
 
     @property
     def asked(self) -> tuple[Mapping[str, Value], ...]:

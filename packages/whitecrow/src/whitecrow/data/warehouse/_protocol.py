@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from whitecrow.card import Card, Column
 from whitecrow.data.columns import Decoded, exact_ids, recovered
+from whitecrow.data.dataset import Rejections
 from whitecrow.data.values import decoded
 
 Matrix = npt.NDArray[np.float64]
@@ -63,20 +64,13 @@ class Yields:
 
 
 class Warehouse(Protocol):
-    """Keeps canonical columns; parts of computations go to them, small results come back.
+    """Keeps canonical columns; parts of computations go to them, small results come back."""
 
-    Attributes
-    ----------
-    name : str
-        What the data are called, in words.
-    spread : bool
-        Whether work runs in several processes at once, each of which should use one core.
-    rows_stored : int or None
-        How many rows the source has, where that is known without reading them.
-    """
-
-    name: str
-    spread: bool
+    name: str  # what the data are called, in words
+    spread: bool  # whether work runs in several processes at once, one core for each
+    size: int | None  # how many records pass the card by all columns, where that was counted
+    every: int | None  # how many there are, where that was counted
+    rejections: Rejections | None
 
     @property
     def rows_stored(self) -> int | None:

@@ -13,7 +13,6 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -96,8 +95,7 @@ class DiskWarehouse:
     spread = False
 
     def __init__(self, opened: Opened, card: Card, progress: Progress | None = None) -> None:
-        self.name = opened.name
-        self.card = card
+        self.name, self.card = opened.name, card
         self._spool = _Spool()
         self._blocks: list[Stored] = []
         try:
@@ -116,16 +114,23 @@ class DiskWarehouse:
                     self._store(loader)
             self._store(loader)
         else:
+            # Rows as they are stored, so that all of a person's are in one bucket.
             people = _Spool()
+            buckets: list[list[Span]] = [[] for _ in range(_BUCKETS)]
             try:
-                for bucket in _by_person(batches, self.card, people):
-                    for span in bucket:
+                for batch in batches:
+                    for bucket, part in divided(batch, self.card, _BUCKETS):
+                        buckets[bucket].append(people.put(to_octets(part)))
+                for spans in buckets:
+                    for span in spans:
                         loader.add(from_octets(people.get(span)))
                     self._store(loader)
             finally:
                 people.close()
-        self.size = sum(block.size for block in self._blocks if block.kept)
-        self.rejections = loader.rejections(self.size)
+        size = sum(block.size for block in self._blocks if block.kept)
+        self.size: int | None = size
+        self.every: int | None = self.rows_stored
+        self.rejections: Rejections | None = loader.rejections(size)
 
     def _store(self, loader: Loader) -> None:
         spool = self._spool  # blocks do not refer to their warehouse, which is let go of at once
@@ -161,15 +166,6 @@ class DiskWarehouse:
         self._spool.close()
 
 
-def _by_person(batches: Iterator[Any], card: Card, spool: _Spool) -> list[list[Span]]:
-    """Divide rows, as they are stored, so that all of a person's are in one bucket."""
-    buckets: list[list[Span]] = [[] for _ in range(_BUCKETS)]
-    for batch in batches:
-        for bucket, part in divided(batch, card, _BUCKETS):
-            buckets[bucket].append(spool.put(to_octets(part)))
-    return buckets
-
-
 _TALLIED = 1 << 18
 """Records that are put into groups together."""
 
@@ -177,29 +173,13 @@ _TALLIED = 1 << 18
 class RemoteDataset:
     """Private records in a warehouse, beside their public card.
 
-    It has the methods of :class:`whitecrow.data.Dataset` that need no copy of the records. ``size``
-    is how many pass the card by all columns, and ``every`` how many there are, where that is known.
-    Where rows come from no file and were not seen by this process, ``mark`` returns what they are
-    recognised by.
+    It has the methods of :class:`whitecrow.data.Dataset` that need no copy of the records.
     """
 
-    def __init__(
-        self,
-        card: Card,
-        warehouse: Warehouse,
-        *,
-        size: int | None = None,
-        every: int | None = None,
-        rejections: Rejections | None = None,
-        mark: Callable[[], str] | None = None,
-    ) -> None:
-        self.card = card
-        self.warehouse = warehouse
-        self.origin = warehouse.name
-        counts = {frozenset(card.names): size, frozenset[str](): every}
+    def __init__(self, card: Card, warehouse: Warehouse) -> None:
+        self.card, self.warehouse, self.origin = card, warehouse, warehouse.name
+        counts = {frozenset(card.names): warehouse.size, frozenset[str](): warehouse.every}
         self._counts = {names: count for names, count in counts.items() if count is not None}
-        self._rejections = rejections
-        self._mark = mark
         if card.most_records is not None:
             card.check_size(self.count(()))
 
@@ -239,12 +219,13 @@ class RemoteDataset:
     @property
     def rejections(self) -> Rejections:
         """How many records the card leaves out; the reasons only where they were counted."""
-        if self._rejections is None:
-            stored = self.warehouse.rows_stored
+        warehouse = self.warehouse
+        if warehouse.rejections is None:
+            stored = warehouse.rows_stored
             if stored is None:
                 stored = self._counted(Asked((), every=True))
-            self._rejections = Rejections(stored, self.size, {})
-        return self._rejections
+            warehouse.rejections = Rejections(stored, self.size, {})
+        return warehouse.rejections
 
     def records(self, columns: Sequence[str]) -> Asked:
         """Ask for columns of the records that pass the card by them, as doubles."""
@@ -266,23 +247,26 @@ class RemoteDataset:
     ) -> tuple[tuple[npt.NDArray[np.float64], ...], npt.NDArray[np.int64]]:
         """Group the records by keys where they are; return the groups and their sizes."""
         asked = self.records([key.column for key in keys])
-        parts = self.warehouse.work(asked, _Tally(tuple(keys)), Yields(len(keys) + 1))
+        parts = self.warehouse.work(asked, partial(_tallied, keys), Yields(len(keys) + 1))
         groups = _grouped(np.concatenate([np.empty((0, len(keys) + 1)), *parts]))
         columns = tuple(np.ascontiguousarray(column) for column in groups.T)
         return columns[:-1], columns[-1].astype(np.int64)
 
     def values(self, column: str) -> NoReturn:
         """Refuse: a whole column would be copied here."""
-        raise _elsewhere(column)
+        self.matrix([column])
 
     def matrix(self, columns: Sequence[str]) -> NoReturn:
         """Refuse: whole columns would be copied here."""
-        raise _elsewhere(", ".join(columns))
+        raise RecordsElsewhere(
+            f"This needs a copy of the column {', '.join(columns)}, and these records stay where "
+            "they are. Use engine='local' for it."
+        )
 
     def mark(self) -> str:
-        """Return what the stored rows are recognised by, see :mod:`whitecrow.data.fingerprints`."""
-        assert self._mark is not None
-        return self._mark()
+        """Return what rows that Spark alone has seen are recognised by."""
+        assert isinstance(self.warehouse, SparkWarehouse)
+        return self.warehouse.mark()
 
     def close(self) -> None:
         self.warehouse.close()
@@ -297,18 +281,13 @@ def _lengths(batches: Iterator[Matrix]) -> Iterator[Matrix]:
     yield np.array([[float(sum(map(len, batches)))]])
 
 
-@dataclass(frozen=True)
-class _Tally:
-    """Yields groups of records by keys, and how many each holds."""
-
-    keys: tuple[Key, ...]
-
-    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        total = np.empty((0, len(self.keys) + 1))
-        for values in gathered(batches, _TALLIED):
-            columns = [key.of(values[:, place]) for place, key in enumerate(self.keys)]
-            total = _grouped(np.vstack([total, np.column_stack([*columns, np.ones(len(values))])]))
-        yield total
+def _tallied(keys: Sequence[Key], batches: Iterator[Matrix]) -> Iterator[Matrix]:
+    """Yield groups of records by keys, and how many each holds."""
+    total = np.empty((0, len(keys) + 1))
+    for values in gathered(batches, _TALLIED):
+        columns = [key.of(values[:, place]) for place, key in enumerate(keys)]
+        total = _grouped(np.vstack([total, np.column_stack([*columns, np.ones(len(values))])]))
+    yield total
 
 
 def _grouped(rows: Matrix) -> Matrix:
@@ -319,13 +298,6 @@ def _grouped(rows: Matrix) -> Matrix:
     rows = rows[order]
     first = np.flatnonzero(np.r_[True, (rows[1:, :-1] != rows[:-1, :-1]).any(axis=1)])
     return np.column_stack([rows[first, :-1], np.add.reduceat(rows[:, -1], first)])
-
-
-def _elsewhere(columns: str) -> RecordsElsewhere:
-    return RecordsElsewhere(
-        f"This needs a copy of the column {columns}, and these records stay where they are. "
-        "Use engine='local' for it."
-    )
 
 
 def open_remote(
@@ -349,18 +321,9 @@ def open_remote(
     facts = Card.load(card) if isinstance(card, str | Path) else card
     if engine == "disk":
         opened, facts = open_checked(source, facts, watch)
-        disk = DiskWarehouse(opened, facts, progress)
-        every, rejections = disk.rows_stored, disk.rejections
-        return _dataset(facts, disk, size=disk.size, every=every, rejections=rejections)
+        return _dataset(DiskWarehouse(opened, facts, progress))
     try:
-        spark = SparkWarehouse(source, facts, spark_master, _in_files(source, facts))
-        mark = spark.mark if spark.rows_stored is None else None
-        counts: dict[str, Any] = {
-            "size": spark.size,
-            "every": spark.every,
-            "rejections": spark.rejections,
-        }
-        return _dataset(spark.card, spark, **counts, mark=mark)
+        return _dataset(SparkWarehouse(source, facts, spark_master, _in_files(source, facts)))
     except WhitecrowError:
         raise
     except Exception as error:  # noqa: BLE001 - a driver's own text may quote values
@@ -369,9 +332,9 @@ def open_remote(
         ) from None
 
 
-def _dataset(card: Card, warehouse: Any, **known: Any) -> RemoteDataset:
+def _dataset(warehouse: DiskWarehouse | SparkWarehouse) -> RemoteDataset:
     try:
-        return RemoteDataset(card, warehouse, **known)
+        return RemoteDataset(warehouse.card, warehouse)
     except BaseException:
         warehouse.close()
         raise

@@ -110,10 +110,11 @@ class SparkWarehouse:
             context = getattr(self._session, "sparkContext", None)  # not through Spark Connect
             if context is not None and (not yields.totals or tasks <= _ADDED_HERE):
                 numbers = context.parallelize(range(len(self._parts)), len(self._parts))
-                files = worker.FromFiles(self._parts, self.card)
-                direct = partial(worker.worked_directly, files, asked, work)
+                part = worker.FromFiles(self._parts, self.card).part
+                direct: worker.Reader = partial(worker.matrices, part, asked)
+                directly = partial(worker.worked, direct, work, worker.in_blocks)
                 with _watched(self._session):
-                    packed = numbers.mapPartitions(direct).collect()
+                    packed = numbers.mapPartitions(directly).collect()
                 for block in packed:
                     yield np.frombuffer(block).reshape(-1, yields.width)
                 return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, islice
@@ -45,10 +45,9 @@ _PEEKED = 8
 
 @dataclass(frozen=True)
 class Part:
-    """Groups of rows of some files, for one task, and how many rows they have."""
+    """Groups of rows of some files, for one task."""
 
     files: tuple[tuple[File, tuple[int, ...]], ...]
-    rows: int
 
     def decoded(self, card: Card, together: int = BATCH) -> Iterator[Decoded]:
         """Read and check them, on one core: others work beside."""
@@ -67,19 +66,19 @@ def parts_of(files: Sequence[File], cores: int) -> tuple[Part, ...]:
     wanted = -(-max(1, needed) // cores) * cores
     tasks = max(1, needed, min(wanted, -(-total // _LEAST)))
     parts: list[dict[int, list[int]]] = [{} for _ in range(tasks)]
-    rows, before = [0] * tasks, 0
+    before = 0
     for number, file in enumerate(files):
         for group, size in enumerate(file.groups):
             task = min(tasks - 1, (2 * before + size) * tasks // (2 * max(1, total)))
-            parts[task].setdefault(number, []).append(group)
-            rows[task] += size
+            if size:
+                parts[task].setdefault(number, []).append(group)
             before += size
     # A worker starts in a folder of its own.
     absolute = [replace(file, path=file.path.resolve()) for file in files]
     return tuple(
-        Part(tuple((absolute[number], tuple(groups)) for number, groups in part.items()), size)
-        for part, size in zip(parts, rows, strict=True)
-        if size
+        Part(tuple((absolute[number], tuple(groups)) for number, groups in part.items()))
+        for part in parts
+        if part
     )
 
 
@@ -94,7 +93,7 @@ def peeked(parts: Sequence[Part], card: Card, asked: Asked, number: int) -> Matr
     samples = [np.empty((0, len(asked.columns)))]
     for place in source.permutation(len(groups))[:_PEEKED]:
         file, group = groups[place]
-        first = islice(Part(((file, (group,)),), 0).decoded(card, 2 * number), 1)
+        first = islice(Part(((file, (group,)),)).decoded(card, 2 * number), 1)
         samples += asked.of(first)
     values = np.concatenate(samples)
     drawn = source.choice(len(values), min(number, len(values)), replace=False)
@@ -107,7 +106,7 @@ _BUCKETS = 256
 """People are divided into so many; of each, all records are held at once."""
 
 Reader = Callable[[Any], Iterator[Matrix]]
-"""Makes matrices of one Arrow batch that Spark hands to a worker."""
+"""Makes matrices of what Spark hands to a worker: an Arrow batch, or the number of a part."""
 
 PACKED = "place LONG, columns LONG, block BINARY"
 DIVIDED = "place LONG, block BINARY"
@@ -124,12 +123,11 @@ class FromFiles:
     card: Card
 
     def __call__(self, batch: Any) -> Iterator[Rows]:
-        return self.of(batch.column(0).to_pylist())
+        return chain.from_iterable(map(self.part, batch.column(0).to_pylist()))
 
-    def of(self, numbers: Iterable[int]) -> Iterator[Rows]:
-        """Read the parts of these numbers."""
-        for number in numbers:
-            yield from self.parts[number].decoded(self.card)
+    def part(self, number: int) -> Iterator[Rows]:
+        """Read the part of this number."""
+        return self.parts[number].decoded(self.card)
 
     def stored(self, batch: Any) -> Iterator[Any]:
         """Read them as they are stored."""
@@ -206,9 +204,9 @@ def from_blocks(card: Card, columns: tuple[str, ...], batch: Any) -> Iterator[Ro
         yield Stored(card, kept, size, octets)
 
 
-def matrices(read: Callable[[Any], Iterator[Rows]], asked: Asked, batch: Any) -> Iterator[Matrix]:
+def matrices(read: Callable[[Any], Iterator[Rows]], asked: Asked, given: Any) -> Iterator[Matrix]:
     """Make of what a worker reads what a work is to be given."""
-    return asked.of(read(batch))
+    return asked.of(read(given))
 
 
 def unpacked(batch: Any) -> Iterator[Matrix]:
@@ -220,23 +218,12 @@ def unpacked(batch: Any) -> Iterator[Matrix]:
 def worked(
     read: Reader, work: Work, write: Callable[[Matrix], Iterator[Any]], batches: Iterator[Any]
 ) -> Iterator[Any]:
-    """Do work as ``mapInArrow`` takes it."""
+    """Do work as ``mapInArrow`` takes it, or ``mapPartitions``: at half the price of a query."""
     _spare_the_collector()
     for rows in work(chain.from_iterable(map(read, batches))):
         yield from write(rows)
     # A worker that leaves something unread is not used again.
     for _ in batches:
-        pass
-
-
-def worked_directly(
-    files: FromFiles, asked: Asked, work: Work, numbers: Iterator[int]
-) -> Iterator[bytes]:
-    """Do the same as ``mapPartitions`` takes it: at half the price of a query."""
-    _spare_the_collector()
-    for rows in work(asked.of(files.of(numbers))):
-        yield from _packed(rows)
-    for _ in numbers:
         pass
 
 
@@ -299,11 +286,11 @@ def as_blocks(values: Matrix) -> Iterator[Any]:
     """Write a matrix as a few values, which Spark passes on."""
     import pyarrow
 
-    for packed in _packed(values):
-        yield pyarrow.record_batch([pyarrow.array([packed], pyarrow.binary())], names=["block"])
+    for block in in_blocks(values):
+        yield pyarrow.record_batch([pyarrow.array([block], pyarrow.binary())], names=["block"])
 
 
-def _packed(values: Matrix) -> Iterator[bytes]:
+def in_blocks(values: Matrix) -> Iterator[bytes]:
     for first in range(0, len(values), BATCH):
         yield np.ascontiguousarray(values[first : first + BATCH]).tobytes()
 
