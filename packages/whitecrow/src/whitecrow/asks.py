@@ -24,7 +24,7 @@ class Asker(Protocol):
 
     @property
     def plan(self) -> Callable[[Sequence[Question]], Any]:
-        """What a batch would cost together: a :class:`whitecrow.plan.Plan`."""
+        """What a batch would cost together: a :class:`whitecrow.terms.Plan`."""
 
 
 def ask_about(self: Asker, kind: str, *given: Any, **parameters: Any) -> Release:

@@ -25,13 +25,12 @@ from typing import TYPE_CHECKING, Any, Self
 from whitecrow import asks, errors
 from whitecrow.card import Card
 from whitecrow.errors import InvalidInput, NotReady, NotSignedIn, Unreachable, WhitecrowError
-from whitecrow.plan import Plan
 from whitecrow.privacy import Exactly, Guarantee, guarantee
 from whitecrow.question import Description, Progress, Question, Release
-from whitecrow.terms import Policy, Remaining
+from whitecrow.terms import Plan, Policy, Remaining
 
 if TYPE_CHECKING:
-    from whitecrow.curator.models import ModelAdvice
+    from whitecrow.curator.advice import ModelAdvice
     from whitecrow.histogram.table import TableProfile
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -186,7 +185,7 @@ class Client:
         from the card. ``how`` is ``metric``, ``beta``, ``records`` and ``epsilon``, as of
         :meth:`whitecrow.Curator.advise`.
         """
-        from whitecrow.curator.models import ModelAdvice
+        from whitecrow.curator.advice import ModelAdvice
 
         named = None if columns is None else list(columns)
         body = {**how, "contamination": str(contamination), "columns": named}
