@@ -343,12 +343,16 @@ class Curator:
         run : int, default=0
             Each run draws other noise, so that several show how far answers scatter.
         """
-        from whitecrow.curator.dummy import dummy_answer
+        from whitecrow.curator.dummy import DummyExecution, accepted_profile, dummy_records, marked
 
         if question.retired:
             raise InvalidInput(question.retired)
         self._check(question)
-        return dummy_answer(question, self.card, self._ledger, self.name, size=size, run=run)
+        card = self.card
+        records = dummy_records(card, accepted_profile(card, self._ledger, self.name), size)
+        execution = DummyExecution(records, run)
+        answer = execution.answer(question, limits=lambda: UNLIMITED, progress=None)
+        return marked(question, question.price(card), None if answer is None else answer.value)
 
     def preview(self, question: Question, *, size: int, runs: int = 10) -> tuple[Any, ...]:
         """Answer a question about made-up records; :meth:`dummy` does, and this name goes."""

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib.resources import files
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -44,18 +45,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = 
     1
     """
     title = f"<caption>{escaped(caption)}</caption>" if caption else ""
-    top = "".join(f'<th scope="col">{escaped(cell)}</th>' for cell in head)
-    body = "".join(
-        f'<tr><th scope="row">{escaped(first)}</th>'
-        + "".join(f"<td>{escaped(cell)}</td>" for cell in rest)
-        + "</tr>"
-        for first, *rest in rows
-    )
+    top, name = _cells('th scope="col"', head), 'th scope="row"'
+    body = "".join(f"<tr>{_cells(name, row[:1])}{_cells('td', row[1:])}</tr>" for row in rows)
     label = escaped(caption or head[0])
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>{title}'
         f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _cells(tag: str, cells: Iterable[object]) -> str:
+    """Cells of a table, each in an element ``tag``, which may have attributes."""
+    name = tag.partition(" ")[0]
+    return "".join(f"<{tag}>{escaped(cell)}</{name}>" for cell in cells)
 
 
 def fold(summary: str, body: str) -> str:
@@ -271,14 +273,12 @@ def notebook(
 
 def notebook_table(rows: Sequence[Sequence[object]], head: Sequence[str] = ()) -> str:
     """A table as a notebook shows it; the first cell of a row names the row."""
-    top = "".join(f'<th style="{_CELL};font-weight:600">{escaped(cell)}</th>' for cell in head)
+    name, cell = f'th style="{_CELL};font-weight:500;opacity:.75"', f'td style="{_CELL}"'
     lines = "".join(
-        f'<tr style="background:none"><th style="{_CELL};font-weight:500;opacity:.75">'
-        f"{escaped(first)}</th>"
-        + "".join(f'<td style="{_CELL}">{escaped(cell)}</td>' for cell in rest)
-        + "</tr>"
-        for first, *rest in rows
+        f'<tr style="background:none">{_cells(name, row[:1])}{_cells(cell, row[1:])}</tr>'
+        for row in rows
     )
+    top = _cells(f'th style="{_CELL};font-weight:600"', head)
     titles = f"<tr>{top}</tr>" if top else ""
     return f'<table style="border:0;border-collapse:collapse">{titles}{lines}</table>'
 
@@ -568,45 +568,40 @@ def histogram(
     label: str, borders: Sequence[float], heights: Sequence[float], ends: tuple[str, str]
 ) -> str:
     """Bars between borders, with what stands below the first and the last."""
-
-    def shapes() -> Iterator[str]:
-        lower, length, floor = borders[0], borders[-1] - borders[0], TALL - 16
-        top = max(heights) or 1.0
-        for place, height in enumerate(heights):
-            left, right = (WIDE * (one - lower) / length for one in borders[place : place + 2])
-            tall = floor * height / top
-            yield (
-                f'<rect x="{left:.1f}" y="{floor - tall:.1f}" width="{max(0.5, right - left):.1f}" '
-                f'height="{tall:.1f}" fill="{_PALE}"/>'
-            )
-        for at, anchor, words in ((0, "start", ends[0]), (WIDE, "end", ends[1])):
-            yield (
-                f'<text x="{at}" y="{TALL - 3}" text-anchor="{anchor}" font-size="11" '
-                f'fill="currentColor">{escaped(words)}</text>'
-            )
-
-    return _svg(label, shapes())
+    floor, top = TALL - 16, max(heights) or 1.0
+    edges = [WIDE * (border - borders[0]) / (borders[-1] - borders[0]) for border in borders]
+    shapes = []
+    for (left, right), height in zip(pairwise(edges), heights, strict=True):
+        tall = floor * height / top
+        shapes.append(
+            f'<rect x="{left:.1f}" y="{floor - tall:.1f}" width="{max(0.5, right - left):.1f}" '
+            f'height="{tall:.1f}" fill="{_PALE}"/>'
+        )
+    for at, anchor, words in ((0, "start", ends[0]), (WIDE, "end", ends[1])):
+        shapes.append(
+            f'<text x="{at}" y="{TALL - 3}" text-anchor="{anchor}" font-size="11" '
+            f'fill="currentColor">{escaped(words)}</text>'
+        )
+    return _svg(label, shapes)
 
 
 def ranked(label: str, counts: Sequence[tuple[str, float]]) -> str:
     """A bar for each common value, the most common first."""
-
-    def shapes() -> Iterator[str]:
-        best = sorted(counts, key=lambda item: -item[1])[:_MOST_BARS]
-        top, step = max([*(count for _, count in best), 1e-9]), TALL / max(1, len(best))
-        for place, (value, count) in enumerate(best):
-            y, words = place * step, value if len(value) <= 24 else value[:23] + "…"
-            yield (
-                f'<rect x="120" y="{y + 1:.1f}" width="{(WIDE - 120) * max(count, 0) / top:.1f}" '
-                f'height="{max(1.0, step - 2):.1f}" fill="{_PALE}"/>'
-                f'<text x="114" y="{y + step * 0.75:.1f}" text-anchor="end" '
-                f'font-size="{min(11.0, step - 1):.1f}" fill="currentColor">{escaped(words)}</text>'
-            )
-
-    return _svg(label, shapes())
+    best = sorted(counts, key=lambda item: -item[1])[:_MOST_BARS]
+    top, step = max([*(count for _, count in best), 1e-9]), TALL / max(1, len(best))
+    shapes = []
+    for rank, (value, count) in enumerate(best):
+        y, words = rank * step, value if len(value) <= 24 else value[:23] + "…"
+        shapes.append(
+            f'<rect x="120" y="{y + 1:.1f}" width="{(WIDE - 120) * max(count, 0) / top:.1f}" '
+            f'height="{max(1.0, step - 2):.1f}" fill="{_PALE}"/>'
+            f'<text x="114" y="{y + step * 0.75:.1f}" text-anchor="end" '
+            f'font-size="{min(11.0, step - 1):.1f}" fill="currentColor">{escaped(words)}</text>'
+        )
+    return _svg(label, shapes)
 
 
-def _svg(label: str, shapes: Iterator[str]) -> str:
+def _svg(label: str, shapes: Iterable[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escaped(label)}" '
         f'width="{WIDE}" height="{TALL}" viewBox="0 0 {WIDE} {TALL}">{"".join(shapes)}</svg>'
