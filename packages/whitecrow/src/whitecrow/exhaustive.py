@@ -93,11 +93,8 @@ def _one_sided(
         return worst
     if sum(p for output, p in one.items() if other.get(output, 0.0) <= 0) > delta:
         return math.inf
-    ratios = sorted(
-        {math.log(p / q) for o, p in one.items() if p > 0 and (q := other.get(o, 0.0)) > 0},
-        reverse=True,
-    )
-    # The excess is convex and decreasing in ε and piecewise simple between the ratios: bisect.
+    ratios = (math.log(p / q) for o, p in one.items() if p > 0 and (q := other.get(o, 0.0)) > 0)
+    # The excess is convex and decreasing in ε: bisect.
     low, high = 0.0, max([0.0, *ratios])
     if _excess(one, other, low) <= delta:
         return 0.0

@@ -248,12 +248,11 @@ _ENCODER = json.JSONEncoder(
 
 
 def _texts(name: str, given: object) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, tuple | list | set | frozenset):
+    if not isinstance(given, tuple | list | set | frozenset) or not all(
+        isinstance(item, str) for item in given
+    ):
         raise invalid("Policy", name, "a list of texts", given)
-    listed = sorted(given) if isinstance(given, set | frozenset) else given
-    if not all(isinstance(item, str) for item in listed):
-        raise invalid("Policy", name, "a list of texts", given)
-    return tuple(listed)
+    return tuple(sorted(given) if isinstance(given, set | frozenset) else given)
 
 
 CountBy = Literal["sum", "either"]
@@ -295,21 +294,17 @@ class Budget:
     count_by: CountBy = "sum"
 
     def __post_init__(self) -> None:
-        for line in LINES:
-            given = getattr(self, line)
-            object.__setattr__(
-                self, line, exact(given, owner="Budget", parameter=line, positive=False)
-            )
-        delta = exact(self.delta, owner="Budget", parameter="delta", positive=False)
-        if delta >= 1:
-            raise invalid("Budget", "delta", "at least 0 and below 1", self.delta)
-        object.__setattr__(self, "delta", delta)
+        for name in (*LINES, "delta"):
+            given = getattr(self, name)
+            cap = exact(given, owner="Budget", parameter=name, positive=False)
+            if name == "delta" and cap >= 1:
+                raise invalid("Budget", "delta", "at least 0 and below 1", given)
+            object.__setattr__(self, name, cap)
         if self.count_by not in ("sum", "either"):
             raise invalid("Budget", "count_by", "'sum' or 'either'", self.count_by)
-        if self.count_by == "either" and not delta:
-            raise invalid(
-                "Budget", "delta", "above 0 where pure releases count by either rule", self.delta
-            )
+        if self.count_by == "either" and not self.delta:
+            must = "above 0 where pure releases count by either rule"
+            raise invalid("Budget", "delta", must, self.delta)
 
     @classmethod
     def of(cls, value: object) -> Budget:

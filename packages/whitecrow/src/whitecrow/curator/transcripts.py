@@ -180,7 +180,7 @@ class Transcript:
                     return
         raise LedgerBusy("Another process keeps asking this series; try again.")
 
-    def _append(self, digests: Sequence[bytes], anomalies: Sequence[int], places: Places) -> bool:
+    def _append(self, digests: Sequence[bytes], anomalies: Sequence[int], places: Places) -> None:
         here, before = self._here, len(self._here["digests"]) // (2 * _DIGEST)
         flags = [written_places(places[at]) for at in anomalies]
         state = {
@@ -189,9 +189,8 @@ class Transcript:
             "places": here["places"] + flags,
             "ended": False,
         }
-        if saved := self._save(state):
+        if self._save(state):
             self._take(digests, anomalies, flags)
-        return saved
 
     def _take(
         self, digests: Sequence[bytes], anomalies: Sequence[int], places: Sequence[str]
