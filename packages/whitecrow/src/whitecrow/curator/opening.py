@@ -41,13 +41,13 @@ from whitecrow.limits import Limits
 from whitecrow.neighbours import READ_AGAIN, REMOTE, Engine, current_name, open_data
 from whitecrow.place.balls import BALLS
 from whitecrow.question import Progress
+from whitecrow.report import UNIT
 from whitecrow.terms import Budget, Policy
 
 DEFAULT_BUDGET = "1, 1e-6"
 """Of an account that is opened without one; the delta is what ``learn`` and ``screening`` need."""
 
 _DIGESTS = "file digests"
-_UNIT = "unit of privacy"
 _MOVING = "The file was written while it was being read; open it again when that is done."
 
 
@@ -227,25 +227,19 @@ def keep_unit(ledger: Ledger, account: str, card: Card) -> None:
     """
     unit = {"unit": card.unit, "user_column": card.user_column}
     states = States(ledger, account, released=False)
-    if states.load(_UNIT) is None:
-        states.save(_UNIT, 0, unit)  # whoever is first
-    known = states.load(_UNIT)
+    if states.load(UNIT) is None:
+        states.save(UNIT, 0, unit)  # whoever is first
+    known = states.load(UNIT)
     if known is not None and known[1] == unit:
         return
     asked = ledger.entries(account, kind="reserve", limit=1)
-    if asked or known is None or not states.save(_UNIT, known[0] + 1, unit):
+    if asked or known is None or not states.save(UNIT, known[0] + 1, unit):
         raise AccountConflict(
             "The account adds up promises to another unit of privacy (record, or user by a user "
             "column) than this card protects, and the two do not add up. Keep 'unit' and "
             "'user_column' as they were, or give the data an account of their own with "
             "name='...' (--name)."
         )
-
-
-def unit_of(ledger: Ledger, account: str) -> str:
-    """Return whom an account protects: a ``record`` or a ``user``."""
-    unit = States(ledger, account, released=False).load(_UNIT)
-    return "record" if unit is None else str(unit[1]["unit"])
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.curator.execution import InProcess
-from whitecrow.custodian import failure, write_down
+from whitecrow.curator.execution import Answer, InProcess, behind
+from whitecrow.custodian import failure
 from whitecrow.errors import InvalidInput, RecordsElsewhere, Unreachable
 from whitecrow.ledger import Reservation
 from whitecrow.ledger.states import States
@@ -65,19 +62,27 @@ def take_part(
 
 
 def _computed(execution: InProcess, question: Question, release: Compute, states: States) -> Any:
-    try:
-        facts = type_of(question).gather(question, execution._dataset, execution._engine, None)
-        return json.loads(json.dumps(release(facts), allow_nan=False))
-    except Unreachable:
+    dropped_out = False
+
+    def compute() -> Answer | None:
+        nonlocal dropped_out
+        try:
+            facts = type_of(question).gather(question, execution._dataset, execution._engine, None)
+            return Answer.of(release(facts))
+        except Unreachable:
+            dropped_out = True
+            return None
+
+    answer = behind(question.kind, execution._log, compute)
+    if answer is not None:
+        return answer.value
+    if dropped_out:
         raise InvalidInput(
             "This attempt is void: a site dropped out of it. Begin again without that site, under "
             "a new label; what was sent counts as spent."
-        ) from None
-    except Exception:  # noqa: BLE001 - whatever it was, nobody else must see it
-        with contextlib.suppress(Exception):
-            write_down(execution._log, question.kind, traceback.format_exc())
-        states.fail()
-        raise failure() from None
+        )
+    states.fail()
+    raise failure()
 
 
 def _used() -> InvalidInput:
