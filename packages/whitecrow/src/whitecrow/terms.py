@@ -108,7 +108,7 @@ class Policy:
     unit: Unit = "add_remove"
 
     def __post_init__(self) -> None:
-        notions = tuple(dict.fromkeys(_texts("notions", self.notions)))
+        notions = _texts("notions", self.notions)
         if not notions or not set(notions) <= set(_NOTIONS):
             raise invalid("Policy", "notions", f"among {', '.join(_NOTIONS)}", self.notions)
         object.__setattr__(self, "notions", tuple(n for n in _NOTIONS if n in notions))

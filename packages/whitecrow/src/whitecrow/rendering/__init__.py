@@ -538,24 +538,25 @@ class Interactive:
 
 def series(points: Sequence[Mapping[str, Any]]) -> Plot:
     """The released values of a publication, each with one standard deviation of its noise."""
-    shown = [(n, one) for n, one in enumerate(points) if one.get("value") is not None]
-    values = [float(one["value"]) for _, one in shown]
-    errors = [float(one.get("error") or 0.0) for _, one in shown]
-    low = min((v - e for v, e in zip(values, errors, strict=True)), default=0.0)
-    high = max((v + e for v, e in zip(values, errors, strict=True)), default=1.0)
+    shown = [
+        (n, float(point["value"]), float(point.get("error") or 0.0), point.get("period", n))
+        for n, point in enumerate(points)
+        if point.get("value") is not None
+    ]
+    low = min((value - error for _, value, error, _ in shown), default=0.0)
+    high = max((value + error for _, value, error, _ in shown), default=1.0)
     room = (high - low) * 0.05 or 1.0
     plot = Plot(
         Axis("period", 0, max(1, len(points) - 1)),
         Axis("released value", low - room, high + room),
         f"{len(shown)} released values",
     )
-    for (n, _), value, error in zip(shown, values, errors, strict=True):
+    for n, value, error, _ in shown:
         if error:
             plot.line([(n, value - error), (n, value + error)], "thin")
-    plot.line([(n, value) for (n, _), value in zip(shown, values, strict=True)], "accent")
+    plot.line([(n, value) for n, value, _, _ in shown], "accent")
     return plot.dots(
-        Dot(n, value, f"{one.get('period', n)}: {value:,.5g} ± {error:.3g}")
-        for (n, one), value, error in zip(shown, values, errors, strict=True)
+        Dot(n, value, f"{period}: {value:,.5g} ± {error:.3g}") for n, value, error, period in shown
     )
 
 
