@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 class Asker(Protocol):
     """Whoever answers questions."""
 
-    @property
-    def ask(self) -> Callable[..., Release]:
+    def ask(self, question: Question, /) -> Release:
         """Answer a question, or refuse it."""
 
-    @property
-    def plan(self) -> Callable[[Sequence[Question]], Any]:
+    def plan(self, questions: Sequence[Question], /) -> Any:
         """What a batch would cost together: a :class:`whitecrow.terms.Plan`."""
 
 

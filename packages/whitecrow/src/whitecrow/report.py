@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
-from itertools import pairwise
 from typing import Any
 
 from whitecrow.errors import InvalidInput, WhitecrowError
@@ -156,12 +155,7 @@ def _over_time(asked: Sequence[_Spent], cap: Fraction) -> str:
         height=240,
     )
     plot.line([(0, float(cap)), (len(asked), float(cap))], "muted", name="budget")
-    steps = [
-        place
-        for before, after in pairwise(points)
-        for place in ((before.x, before.y), (after.x, before.y), (after.x, after.y))
-    ]
-    plot.line(steps, "accent", name="spent")
+    plot.steps([(dot.x, dot.y) for dot in points], "accent", name="spent")
     plot.dots(points)
     return figure(
         "What was spent, question by question, as a plain sum; questions about places that do not "

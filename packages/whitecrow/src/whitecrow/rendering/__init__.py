@@ -308,6 +308,8 @@ def progress_bar(*, stderr: bool = False) -> Iterator[Callable[[int, int, str], 
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 12, 10, 42
 
+Points = Sequence[tuple[float, float]]
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -383,6 +385,11 @@ class Plot:
         """A line through points."""
         path = "L".join(f"{self._x(x):.1f},{self._y(y):.1f}" for x, y in values)
         return self._add(f'<path class="line {tone}" d="M{path}"/>', tone, name, frame, shown)
+
+    def steps(self, points: Points, tone: str, *, name: str) -> Plot:
+        """A line that goes up and down in steps."""
+        flat = [end for (x, y), (later, _) in pairwise(points) for end in ((x, y), (later, y))]
+        return self.line([*flat, *points[-1:]], tone, name=name)
 
     def dots(
         self,
@@ -523,19 +530,6 @@ class Picture:
         return target
 
 
-@dataclass(frozen=True)
-class Interactive:
-    """A figure with a slider or tips, for a notebook: it brings its style and its script along."""
-
-    body: str
-
-    def _repr_html_(self) -> str:
-        return (
-            f'<div class="whitecrow"><style>{theme(".whitecrow")}</style>{self.body}'
-            f"<script>{script()}</script></div>"
-        )
-
-
 def series(points: Sequence[Mapping[str, Any]]) -> Plot:
     """The released values of a publication, each with one standard deviation of its noise."""
     shown = [
@@ -631,16 +625,20 @@ def history(timeline: Mapping[str, Any], line: str = "differential") -> Plot:
     def when(at: str) -> float:
         return (_seconds(at) - first) / length
 
-    spent = _steps(timeline["spent"], line, when, end)
-    cap = _steps(timeline["budget"], line, when, end, begin=False)
+    def course(entries: Sequence[Mapping[str, Any]], *start: tuple[float, float]) -> Points:
+        amounts = ((when(entry["at"]), entry[line]) for entry in entries)
+        points = [*start, *((x, float(Fraction(y))) for x, y in amounts if y is not None)]
+        return [*points, *((end, y) for _, y in points[-1:])]
+
+    spent, cap = course(timeline["spent"], (0.0, 0.0)), course(timeline["budget"])
     # An earlier cap may have been far larger; what is left now is to be seen.
     top = max((y for _, y in (*spent, *cap[-1:])), default=1.0) or 1.0
     label = f"{len(timeline['events'])} events; ε spent and the cap over {end:,.3g} {unit}"
     since = min(moments, key=_seconds)[:16].replace("T", " ") if moments else ""
     plot = Plot(Axis(f"{unit} since {since}", 0, end), Axis("ε", 0, 1.1 * top), label)
     if cap:
-        plot.line(cap, "muted", name="cap")
-    plot.line(spent, "accent", name="spent")
+        plot.steps(cap, "muted", name="cap")
+    plot.steps(spent, "accent", name="spent")
     for kind, tone in _TONES.items():
         dots = []
         for event in timeline["events"]:
@@ -654,20 +652,6 @@ def history(timeline: Mapping[str, Any], line: str = "differential") -> Plot:
         if dots:
             plot.dots(dots, radius=4, tone=tone, name="" if kind in _RULED else kind)
     return plot
-
-
-def _steps(
-    points: Sequence[Mapping[str, Any]], line: str, when: Any, end: float, *, begin: bool = True
-) -> list[tuple[float, float]]:
-    """Corners of a line that goes up and down in steps; what has no bound is left out."""
-    corners: list[tuple[float, float]] = [(0.0, 0.0)] if begin else []
-    for point in points:
-        if point[line] is not None:
-            x, y = when(point["at"]), float(Fraction(point[line]))
-            if corners:
-                corners.append((x, corners[-1][1]))
-            corners.append((x, y))
-    return [*corners, (end, corners[-1][1])] if corners else []
 
 
 def _seconds(at: str) -> float:
