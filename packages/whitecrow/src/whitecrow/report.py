@@ -29,6 +29,7 @@ from whitecrow.terms import COVERS
 
 _SHOWN = 200
 """How many answers are shown in full; the table lists all of them."""
+_HEAD = ("When (UTC)", "Who", "Question", "Answer", "ε", "Covers")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ class _Spent:
     @property
     def when(self) -> str:
         return self.at[:16].replace("T", " ")
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        answer = self.answer.headline if self.answer else self.outcome
+        return self.when, self.analyst, self.kind, answer, self.amount, self.price.notion
 
     @property
     def amount(self) -> str:
@@ -83,7 +89,7 @@ def account_page(ledger: Ledger, name: str, entries: Sequence[Entry] | None = No
     body = [
         panel("Budget", gauges + _over_time(asked, most), name="budget"),
         panel("What is promised", "".join(map(quoted, promises)), name="promise"),
-        panel("Questions", _listed(asked), name="questions"),
+        panel("Questions", table(_HEAD, [spent.row for spent in asked]), name="questions"),
         *[
             panel(
                 f"{one.kind}, {one.when}",
@@ -128,14 +134,6 @@ def _in_words(question: Any, answer: Any) -> Said:
         return read_question(question).says(answer)
     except WhitecrowError:
         return Said(str(answer))
-
-
-def _listed(asked: Sequence[_Spent]) -> str:
-    rows = []
-    for one in asked:
-        answer = one.answer.headline if one.answer else one.outcome
-        rows.append((one.when, one.analyst, one.kind, answer, one.amount, one.price.notion))
-    return table(("When (UTC)", "Who", "Question", "Answer", "ε", "Covers"), rows)
 
 
 def _over_time(asked: Sequence[_Spent], cap: Fraction) -> str:

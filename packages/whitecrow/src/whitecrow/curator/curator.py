@@ -474,12 +474,7 @@ class Curator:
         name = f"publication {digest_of_values(question, self.card)}"
         key = hashlib.sha256(name.encode()).hexdigest()
         request = replace(self.inquire(question, analyst=analyst).request, digest=key)
-        outcome, _ = self._reserve(request)
-        if isinstance(outcome, Reservation):
-            try:
-                self._ledger.settle(self.name, outcome, name)
-            finally:
-                outcome.release()
+        self._paid_once(request, lambda _: name)
         return Publisher(question, self.card, store=States(self._ledger, self.name), key=key)
 
     def _release(
@@ -521,6 +516,18 @@ class Curator:
                     self._ledger.stored(self.name, order, rule=self._rule(order))
                 self._open_account()
         return self._ledger.reserve(self.name, order, rule=self._rule(order))
+
+    def _paid_once(
+        self, order: ChargeRequest, opened: Callable[[Reservation], Any]
+    ) -> tuple[RecordedOutcome, AccountSnapshot, bool]:
+        """Charge an order unless it is paid, and enter what that opens; say whether it paid."""
+        outcome, snapshot = self._reserve(order)
+        if not isinstance(outcome, Reservation):
+            return outcome, snapshot, False
+        try:
+            return self._ledger.settle(self.name, outcome, opened(outcome)), snapshot, True
+        finally:
+            outcome.release()
 
     def _rule(self, order: ChargeRequest) -> Callable[[str], None]:
         """Refuse what a policy, given as its text, does not allow."""

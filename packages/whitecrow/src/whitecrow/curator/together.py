@@ -38,19 +38,17 @@ def take_part(
             "Sites compute together in the process that holds the records: open the dataset "
             "without private execution."
         )
-    request = curator.inquire(question).request
-    outcome, _ = curator._reserve(replace(request, digest=label, location=None))
-    states, charged = States(curator.ledger, curator.name), isinstance(outcome, Reservation)
-    if isinstance(outcome, Reservation):
-        reservation = outcome
-        try:
-            if not reservation.fresh:  # of an attempt that ended before it sent anything
-                raise _used()
-            outcome = curator.ledger.settle(curator.name, reservation, {"label": agreement})
-        finally:
-            reservation.release()
+
+    def burned(reservation: Reservation) -> dict[str, str]:
+        if not reservation.fresh:  # of an attempt that ended before it sent anything
+            raise _used()
+        return {"label": agreement}
+
+    order = replace(curator.inquire(question).request, digest=label, location=None)
+    outcome, _, charged = curator._paid_once(order, burned)
     if not outcome.answered:
         raise failure()
+    states = States(curator.ledger, curator.name)
     if charged:
         answer = _computed(execution, question, release, states)
         states.save(label, 0, {"agreement": agreement, "answer": answer})

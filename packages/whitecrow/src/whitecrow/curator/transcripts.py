@@ -25,7 +25,7 @@ from whitecrow.curator.execution import behind
 from whitecrow.curator.series import series_order
 from whitecrow.custodian import failure
 from whitecrow.errors import AccountConflict, InvalidInput, LedgerBusy, NotAllowed
-from whitecrow.ledger import AccountSnapshot, ChargeRequest, Reservation
+from whitecrow.ledger import AccountSnapshot, ChargeRequest
 from whitecrow.ledger.states import States
 from whitecrow.question import Progress
 from whitecrow.screening import MOST_REPLAYED, Law, Screening, shaped, written_places
@@ -54,14 +54,9 @@ def next_answers(
             "Screening needs records that stay in memory: open the data with the engine local or "
             "gpu. Nothing was asked or spent."
         )
-    outcome, snapshot = curator._reserve(order)
-    charged = isinstance(outcome, Reservation)
-    if isinstance(outcome, Reservation):
-        reservation, opened = outcome, {"open": question.law(curator.card).to_json()}
-        try:
-            outcome = curator.ledger.settle(curator.name, reservation, opened)
-        finally:
-            reservation.release()
+    outcome, snapshot, charged = curator._paid_once(
+        order, lambda _: {"open": question.law(curator.card).to_json()}
+    )
     if not outcome.answered:
         raise failure()
     law = Law.from_json(outcome.answer["open"])
