@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator.execution import Answer, InProcess, behind
 from whitecrow.custodian import failure
-from whitecrow.errors import InvalidInput, RecordsElsewhere, Unreachable
+from whitecrow.errors import InvalidInput, NotReady, RecordsElsewhere, Unreachable
 from whitecrow.ledger import Reservation
 from whitecrow.ledger.states import States
 from whitecrow.question import Question
@@ -67,7 +67,7 @@ def _computed(execution: InProcess, question: Question, release: Compute, states
         try:
             facts = type_of(question).gather(question, execution._dataset, execution._engine, None)
             return Answer.of(release(facts))
-        except Unreachable:
+        except (NotReady, Unreachable):
             dropped_out = True
             return None
 
