@@ -53,7 +53,7 @@ LOOKUPS = {
     ("whitecrow_audit/verify/tape.py", "__getattr__"): "what our own mechanisms ask of a price",
     ("whitecrow_audit/verify/monitor.py", "__getattr__"): "what our own steps ask of a question",
     ("whitecrow_audit/audit/learn.py", "__getattr__"): "what our own training asks of a price",
-    ("whitecrow/curator/registry.py", "registry_entry"): "epsilon, delta or rho of a total",
+    ("whitecrow/report.py", "registry_entry"): "epsilon, delta or rho of a total",
     ("whitecrow/ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",
     ("whitecrow/ledger/account.py", "too_many"): "names of _AMOUNTS that the price has",
     ("whitecrow/privacy/guarantees.py", "_make_exact"): "epsilon, delta or rho, as the class says",

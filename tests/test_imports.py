@@ -19,10 +19,10 @@ _RARELY = "scoring, which others start often, needs none of these"
 
 LISTED = {
     ("whitecrow_audit/audit/service.py", "whitecrow_server.loopback"): "the service is an extra",
-    ("whitecrow/client.py", "whitecrow.curator.models"): "advice is loaded when asked for",
+    ("whitecrow/client.py", "whitecrow.curator.advice"): "advice is loaded when asked for",
     ("whitecrow/demo/__init__.py", "whitecrow.demo"): "its data are wanted without the story",
     (
-        "whitecrow/curator/models.py",
+        "whitecrow/curator/advice.py",
         "whitecrow.tune",
     ): "the code of a question is loaded when asked",
     (
@@ -37,7 +37,7 @@ LISTED = {
         "whitecrow/curator/series.py",
         "whitecrow.curator.transcripts",
     ): "the code of a question is loaded when asked",
-    ("whitecrow/curator/curator.py", "whitecrow.curator.models"): "advice is loaded when asked for",
+    ("whitecrow/curator/curator.py", "whitecrow.curator.advice"): "advice is loaded when asked for",
     ("whitecrow/curator/curator.py", "whitecrow.curator.dummy"): "made-up records, when asked for",
     ("whitecrow/detector/detector.py", "whitecrow.detector"): _RARELY,
     ("whitecrow/detector/detector.py", "whitecrow.detector.picture"): _RARELY,

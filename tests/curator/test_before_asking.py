@@ -11,7 +11,8 @@ import pytest
 from toy_question import Toy
 
 import whitecrow as wc
-from whitecrow.curator import REFERENCES, read_question
+from whitecrow.curator import read_question
+from whitecrow.curator.advice import REFERENCES
 from whitecrow.curator.dummy import simulated
 
 CARD = wc.Card(

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import whitecrow as wc
 from whitecrow.cli import whitecrow
-from whitecrow.curator.registry import TO_FILL_IN, registry_entry
+from whitecrow.report import TO_FILL_IN, registry_entry
 
 MODEL = wc.DistanceAnomaly(beta=3, radius=1)
 ROWS = pyarrow.table({"x": [1.0, 2.0, 3.0]})

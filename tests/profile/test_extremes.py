@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 
 import whitecrow as wc
-from whitecrow.curator.models import advised_model
+from whitecrow.curator.advice import advised_model
 from whitecrow.histogram.table import Numbers, TableProfile
 
 EXTREMES = {

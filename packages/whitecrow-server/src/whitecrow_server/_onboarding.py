@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.card import Card, CsvFormat, TableChoice
+from whitecrow.curator.advice import ModelAdvice, compared
 from whitecrow.curator.drafts import Draft, reviewed
-from whitecrow.curator.models import ModelAdvice, compared
 from whitecrow.curator.undescribed import learned_by
 from whitecrow.errors import InvalidInput, NotReady, TooMany, WhitecrowError
 from whitecrow.learning import Learn

@@ -59,45 +59,26 @@ if TYPE_CHECKING:  # for those who read types: the same names
 _WHERE = {
     name: f"whitecrow.{module}"
     for module, names in {
-        # five lines, no card
-        "curator.undescribed": ("learn",),
-        # the curator and what comes back
-        "curator": ("Curator", "Policy"),
-        "client": ("Client",),
-        "question": ("Description", "Release"),
-        # what an anomaly is, and the questions
-        "anomaly": (
-            *("AnomalyModel", "ContextualAnomaly", "CountingModel", "DistanceAnomaly"),
-            *("KernelAnomaly", "KthNeighbourAnomaly", "SimilarityAnomaly", "register_model"),
-        ),
-        "identify": ("Identify",),
-        "screen": ("Screen",),
-        "screening": ("Screening",),
-        "lookahead": ("Lookahead",),
-        "count": ("Count",),
-        "subspaces": ("Subspaces",),
-        "tune": ("Tune",),
-        "explain": ("Explain",),
-        "publish": ("Publish",),
-        "profile": ("Profile",),
-        "histogram.table": ("TableProfile",),
-        "learning": ("Learn",),
-        "monitor": ("Monitor",),
-        "detector": ("Detector",),
-        # guarantees
-        "privacy": (
-            *("ConditionalPrivacy", "DifferentialPrivacy", "SensitivePrivacy", "ZeroConcentrated"),
-        ),
-        # data
-        "data": ("Card", "Column", "SqlQuery", "read"),
-        # errors
-        "errors": (
-            *("BudgetExhausted", "DataChanged", "InvalidInput", "LedgerCorrupt"),
-            *("PolicyViolation", "Unavailable", "WhitecrowError"),
-        ),
+        "curator.undescribed": "learn",
+        "curator": "Curator Policy",
+        "client": "Client",
+        "question": "Description Release",
+        "anomaly": "AnomalyModel ContextualAnomaly CountingModel DistanceAnomaly KernelAnomaly "
+        "KthNeighbourAnomaly SimilarityAnomaly register_model",
+        "learning": "Learn",
+        "histogram.table": "TableProfile",
+        "detector": "Detector",
+        "privacy": "ConditionalPrivacy DifferentialPrivacy SensitivePrivacy ZeroConcentrated",
+        "data": "Card Column SqlQuery read",
+        "errors": "BudgetExhausted DataChanged InvalidInput LedgerCorrupt PolicyViolation "
+        "Unavailable WhitecrowError",
     }.items()
-    for name in names
+    for name in names.split()
 }
+_QUESTIONS = (
+    "Count Explain Identify Lookahead Monitor Profile Publish Screen Screening Subspaces Tune"
+)
+_WHERE |= {name: f"whitecrow.{name.lower()}" for name in _QUESTIONS.split()}
 
 _MODULES = ("attack", "hazmat", "privacy", "sklearn", "testing")
 _MOVED = {"verify": "whitecrow_audit.verify"}

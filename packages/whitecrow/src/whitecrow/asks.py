@@ -18,13 +18,11 @@ if TYPE_CHECKING:
 class Asker(Protocol):
     """Whoever answers questions."""
 
-    @property
-    def ask(self) -> Callable[..., Release]:
+    def ask(self, question: Question, /) -> Release:
         """Answer a question, or refuse it."""
 
-    @property
-    def plan(self) -> Callable[[Sequence[Question]], Any]:
-        """What a batch would cost together: a :class:`whitecrow.plan.Plan`."""
+    def plan(self, questions: Sequence[Question], /) -> Any:
+        """What a batch would cost together: a :class:`whitecrow.terms.Plan`."""
 
 
 def ask_about(self: Asker, kind: str, *given: Any, **parameters: Any) -> Release:
@@ -91,41 +89,19 @@ def explain(self: Asker, record: Mapping[str, Any], **parameters: Any) -> Releas
     return ask_about(self, "explain", record, **parameters)
 
 
-def lookahead(self: Asker, *given: Any, **parameters: Any) -> Release:
-    """Ask :class:`whitecrow.Lookahead`."""
-    return ask_about(self, "lookahead", *given, **parameters)
+def _asking(kind: str, says: str = "") -> Callable[..., Release]:
+    """Make the method that asks the question of a kind."""
+
+    def method(self: Asker, *given: Any, **parameters: Any) -> Release:
+        return ask_about(self, kind, *given, **parameters)
+
+    method.__name__ = method.__qualname__ = kind
+    method.__doc__ = f"Ask :class:`whitecrow.{kind.title()}`{says}."
+    return method
 
 
-def count(self: Asker, *given: Any, **parameters: Any) -> Release:
-    """Ask :class:`whitecrow.Count`."""
-    return ask_about(self, "count", *given, **parameters)
-
-
-def subspaces(self: Asker, *given: Any, **parameters: Any) -> Release:
-    """Ask :class:`whitecrow.Subspaces`."""
-    return ask_about(self, "subspaces", *given, **parameters)
-
-
-def tune(self: Asker, *given: Any, **parameters: Any) -> Release:
-    """Ask :class:`whitecrow.Tune`."""
-    return ask_about(self, "tune", *given, **parameters)
-
-
-def profile(self: Asker, *given: Any, **parameters: Any) -> Release:
-    """Ask :class:`whitecrow.Profile`; the answer is a :class:`whitecrow.TableProfile`."""
-    return ask_about(self, "profile", *given, **parameters)
-
-
-def learn(self: Asker, *given: Any, **parameters: Any) -> Release:
-    """Ask :class:`whitecrow.Learn`; the answer is a :class:`whitecrow.Detector`."""
-    return ask_about(self, "learn", *given, **parameters)
-
-
-def monitor(self: Asker, *given: Any, **parameters: Any) -> Release:
-    """Ask :class:`whitecrow.Monitor`; the answer has the newest :class:`whitecrow.Detector`."""
-    return ask_about(self, "monitor", *given, **parameters)
-
-
-def publish(self: Asker, *given: Any, **parameters: Any) -> Release:
-    """Ask :class:`whitecrow.Publish`."""
-    return ask_about(self, "publish", *given, **parameters)
+lookahead, count, subspaces = _asking("lookahead"), _asking("count"), _asking("subspaces")
+tune, publish = _asking("tune"), _asking("publish")
+profile = _asking("profile", "; the answer is a :class:`whitecrow.TableProfile`")
+learn = _asking("learn", "; the answer is a :class:`whitecrow.Detector`")
+monitor = _asking("monitor", "; the answer has the newest :class:`whitecrow.Detector`")

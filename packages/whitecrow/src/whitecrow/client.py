@@ -7,7 +7,6 @@ question is charged once, whoever loses the reply asks again and gets the stored
 from __future__ import annotations
 
 import http.client
-import itertools
 import json
 import random
 import socket
@@ -25,17 +24,16 @@ from typing import TYPE_CHECKING, Any, Self
 from whitecrow import asks, errors
 from whitecrow.card import Card
 from whitecrow.errors import InvalidInput, NotReady, NotSignedIn, Unreachable, WhitecrowError
-from whitecrow.plan import Plan
 from whitecrow.privacy import Exactly, Guarantee, guarantee
 from whitecrow.question import Description, Progress, Question, Release
-from whitecrow.terms import Policy, Remaining
+from whitecrow.terms import Plan, Policy, Remaining
 
 if TYPE_CHECKING:
-    from whitecrow.curator.models import ModelAdvice
+    from whitecrow.curator.advice import ModelAdvice
     from whitecrow.histogram.table import TableProfile
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_LONGEST_WAIT = 30.0
+_LONGEST_WAIT = 6.4
 _FIRST_WAIT = 2.0
 """Seconds to try an address at which nobody ever answered: it is likely to be a wrong one."""
 
@@ -118,21 +116,20 @@ class Client:
 
     def datasets(self) -> tuple[str, ...]:
         """The names of the datasets this token may know of."""
-        return tuple(
-            one["name"] for one in self._connection.call("GET", "/v1/datasets")["datasets"]
-        )
+        listed = self._connection.call("GET", "/v1/datasets")["datasets"]
+        return tuple(dataset["name"] for dataset in listed)
 
     @property
     def name(self) -> str:
         """The dataset's name."""
         if self._dataset is None:
-            there = self.datasets()
-            if len(there) != 1:
+            names = self.datasets()
+            if len(names) != 1:
                 raise InvalidInput(
                     f"Say which dataset: Client(url, token, dataset=...). There are "
-                    f"{', '.join(there) or 'none for this token'}."
+                    f"{', '.join(names) or 'none for this token'}."
                 )
-            self._dataset = there[0]
+            self._dataset = names[0]
         return self._dataset
 
     @property
@@ -174,8 +171,8 @@ class Client:
 
     def plan(self, questions: Sequence[Question]) -> Plan:
         """Say what a batch would cost together (spatial accounting), before asking."""
-        batch = {"questions": [_written(one) for one in questions]}
-        return Plan.from_json(self._post("plan", batch))
+        batch = [_written(question) for question in questions]
+        return Plan.from_json(self._post("plan", {"questions": batch}))
 
     def advise(
         self, contamination: Exactly, *, columns: Sequence[str] | None = None, **how: Any
@@ -186,7 +183,7 @@ class Client:
         from the card. ``how`` is ``metric``, ``beta``, ``records`` and ``epsilon``, as of
         :meth:`whitecrow.Curator.advise`.
         """
-        from whitecrow.curator.models import ModelAdvice
+        from whitecrow.curator.advice import ModelAdvice
 
         named = None if columns is None else list(columns)
         body = {**how, "contamination": str(contamination), "columns": named}
@@ -333,8 +330,11 @@ class _Connection:
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
         until = time.monotonic() + self._patience
         first = time.monotonic() + min(_FIRST_WAIT, self._patience)
-        for attempt in itertools.count(1):
-            pause = _pause(attempt)
+        longest = 0.1
+        while True:
+            # Longer each time, and not in step with others.
+            longest = min(2 * longest, _LONGEST_WAIT)
+            pause = longest * random.uniform(0.5, 1.0)
             try:
                 status, after, reply = self._send(method, path, content)
             except (OSError, http.client.HTTPException) as error:
@@ -359,7 +359,6 @@ class _Connection:
             if hopeless or time.monotonic() + pause > until:
                 raise failure
             time.sleep(pause)
-        raise AssertionError("unreachable")
 
     def _send(
         self, method: str, path: str, written: bytes | None
@@ -367,19 +366,16 @@ class _Connection:
         connection = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._connect()
-        connection.request(
-            method, f"{self._where.path.rstrip('/')}{path}", body=written, headers=self._headers
-        )
+        address = f"{self._where.path.rstrip('/')}{path}"
+        connection.request(method, address, body=written, headers=self._headers)
         reply = connection.getresponse()
         content = reply.read()
         after = _seconds(reply.headers.get("Retry-After", ""))
         try:
             report = json.loads(content)
         except ValueError:
-            report = {}
-        if not isinstance(report, dict):
-            report = {}
-        return reply.status, after, report
+            report = None
+        return reply.status, after, report if isinstance(report, dict) else {}
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = str(self._where.hostname), self._where.port
@@ -403,11 +399,6 @@ def _seconds(written: str) -> float | None:
         return max(0.0, parsedate_to_datetime(written).timestamp() - time.time())
     except (ValueError, OverflowError):
         return None
-
-
-def _pause(attempt: int) -> float:
-    """How long to wait before the next try: longer each time, and not in step with others."""
-    return min(0.1 * float(2 ** min(attempt, 6)), _LONGEST_WAIT) * random.uniform(0.5, 1.0)
 
 
 def _read(question: Question, reply: Mapping[str, Any]) -> Release:

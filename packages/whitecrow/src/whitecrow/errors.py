@@ -39,7 +39,6 @@ How the terminal and the service report each of them is the table at the end of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 _LONGEST = 1000
@@ -235,56 +234,47 @@ def _shown(got: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-@dataclass(frozen=True)
-class _Reported:
-    """How an error is told: HTTP status, exit status of the terminal, seconds until a new try."""
-
-    http: int
-    exit: int = 1
-    retry: int | None = None
-    refused: bool = False
-
-
-# A kind that is not listed is reported as the nearest base that is. Where the custodian has to act
-# first, a client that would go on trying for half a minute is told to give up at once: 60 seconds.
-_REPORTED = {
-    WhitecrowError: _Reported(503, retry=5),
-    InvalidInput: _Reported(422, exit=2),
-    NotKnown: _Reported(404, exit=2),
-    Taken: _Reported(409, exit=2),
-    BudgetExhausted: _Reported(402, refused=True),
-    PolicyViolation: _Reported(403, refused=True),
-    NotSignedIn: _Reported(401, refused=True),
-    Unavailable: _Reported(503, retry=5),
-    TooMany: _Reported(429),
-    LedgerOutdated: _Reported(503, retry=60),
-    DatasetClosed: _Reported(503, retry=60),
-    ComputationFailed: _Reported(503, retry=60),
-    LedgerCorrupt: _Reported(503, retry=60),
+# HTTP status, seconds until a new try. A kind that is not listed is reported as the nearest base
+# that is. Where the custodian has to act first, a client that would go on trying for half a minute
+# is told to give up at once: 60 seconds.
+_REPORTED: dict[type[WhitecrowError], tuple[int, int | None]] = {
+    WhitecrowError: (503, 5),
+    InvalidInput: (422, None),
+    NotKnown: (404, None),
+    Taken: (409, None),
+    BudgetExhausted: (402, None),
+    PolicyViolation: (403, None),
+    NotSignedIn: (401, None),
+    Unavailable: (503, 5),
+    TooMany: (429, None),
+    LedgerOutdated: (503, 60),
+    DatasetClosed: (503, 60),
+    ComputationFailed: (503, 60),
+    LedgerCorrupt: (503, 60),
 }
 
 # The names that version 0.1 had. They stay the "type" of a report; "cause" is the exact kind.
 _TYPES = (BudgetExhausted, PolicyViolation, InvalidInput, Unavailable, LedgerCorrupt)
 
 
-def _reported(error: WhitecrowError) -> _Reported:
+def _reported(error: WhitecrowError) -> tuple[int, int | None]:
     return next(_REPORTED[kind] for kind in type(error).__mro__ if kind in _REPORTED)
 
 
 def http_status(error: WhitecrowError) -> int:
     """The HTTP status of an error."""
-    return _reported(error).http
+    return _reported(error)[0]
 
 
 def exit_status(error: WhitecrowError) -> int:
     """The exit status of the terminal: 2 for wrong usage, 1 for everything else."""
-    return _reported(error).exit
+    return 2 if isinstance(error, InvalidInput) else 1
 
 
 def retry_after(error: WhitecrowError) -> int | None:
     """In how many seconds asking again is worth while; None if it never is by itself."""
     given = error.after if isinstance(error, Unavailable) else None
-    return _reported(error).retry if given is None else given
+    return _reported(error)[1] if given is None else given
 
 
 def public_name(error: WhitecrowError) -> str:
@@ -307,7 +297,8 @@ def to_json(error: WhitecrowError) -> dict[str, Any]:
     }
     if isinstance(error, BudgetExhausted):
         report |= {"requested": error.requested, "remaining": error.remaining}
-    return {"refused" if _reported(error).refused else "error": report}
+    refused = isinstance(error, BudgetExhausted | PolicyViolation)
+    return {"refused" if refused else "error": report}
 
 
 def from_json(report: Mapping[str, Any]) -> WhitecrowError | None:

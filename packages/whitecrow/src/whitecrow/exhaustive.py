@@ -14,26 +14,15 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Report:
-    """What an exhaustive check found.
+    """What an exhaustive check found."""
 
-    Parameters
-    ----------
-    databases, edges : int
-        How many were looked at.
-    worst_loss, bound : float
-        The largest loss on any edge, and what was promised.
-    worst_edge : str
-        Where it was found.
-    note : str
-        Anything a reader should know.
-    """
-
+    # databases, edges: How many were looked at.
     databases: int
     edges: int
-    worst_loss: float
-    bound: float
+    worst_loss: float  # the largest on any edge
+    bound: float  # what was promised
     worst_edge: str = ""
-    note: str = ""
+    note: str = ""  # anything a reader should know
 
     @property
     def ok(self) -> bool:
@@ -43,22 +32,12 @@ class Report:
 
 @dataclass(frozen=True)
 class Check:
-    """One claim about one mechanism, to be computed.
-
-    Parameters
-    ----------
-    mechanism, name : str
-        What is checked, and which claim about it.
-    run : callable
-        Computes the report.
-    must_fail : bool
-        True for a mutant: the check passes when the violation is found.
-    """
+    """One claim about one mechanism, to be computed."""
 
     mechanism: str
-    name: str
+    name: str  # of the claim
     run: Callable[[], Report]
-    must_fail: bool = False
+    must_fail: bool = False  # true for a mutant: the check passes when the violation is found
 
     def passed(self, report: Report) -> bool:
         """Whether the report is what this check wants to see, of one pair at least."""
@@ -93,11 +72,8 @@ def _one_sided(
         return worst
     if sum(p for output, p in one.items() if other.get(output, 0.0) <= 0) > delta:
         return math.inf
-    ratios = sorted(
-        {math.log(p / q) for o, p in one.items() if p > 0 and (q := other.get(o, 0.0)) > 0},
-        reverse=True,
-    )
-    # The excess is convex and decreasing in ε and piecewise simple between the ratios: bisect.
+    ratios = (math.log(p / q) for o, p in one.items() if p > 0 and (q := other.get(o, 0.0)) > 0)
+    # The excess is convex and decreasing in ε: bisect.
     low, high = 0.0, max([0.0, *ratios])
     if _excess(one, other, low) <= delta:
         return 0.0

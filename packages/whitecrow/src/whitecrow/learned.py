@@ -238,7 +238,9 @@ class PrivateDetector(PrivateEstimator):
     def _records(self, X: Any, *, reset: bool) -> Any:
         """Return the records as a table that has the features' names."""
         card = self._declared()
-        if card is None or all(_plain(column) for column in card.columns):
+        columns = () if card is None else card.columns
+        numbers = all(column.numeric for column in columns)
+        if numbers and all(column.fill is None and column.absent is None for column in columns):
             return self._table(X, reset=reset)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if hasattr(X, "columns"):
@@ -268,11 +270,6 @@ class PrivateDetector(PrivateEstimator):
                 for name, lower, upper in zip(names, low, high, strict=True)
             ),
         )
-
-
-def _plain(column: Column) -> bool:
-    """Say whether a column holds numbers, none of them missing."""
-    return column.numeric and column.fill is None and column.absent is None
 
 
 def expected_failed_checks(estimator: PrivateDetector) -> dict[str, str]:

@@ -20,12 +20,7 @@ from whitecrow.custodian import failure
 from whitecrow.data import read
 from whitecrow.errors import MissingExtra, NoConversion
 from whitecrow.neighbours import open_engine
-from whitecrow.privacy import (
-    DifferentialPrivacy,
-    Guarantee,
-    ZeroConcentrated,
-    group_privacy,
-)
+from whitecrow.privacy import DifferentialPrivacy, Guarantee, ZeroConcentrated, group_privacy
 from whitecrow.question import Question
 from whitecrow.questions import type_of
 
@@ -36,9 +31,7 @@ def _opendp() -> Any:
     try:
         import opendp.prelude as dp
     except ImportError:
-        raise MissingExtra(
-            "The package opendp is not installed: pip install 'whitecrow[opendp]'."
-        ) from None
+        raise MissingExtra("OpenDP is not installed: pip install 'whitecrow[opendp]'.") from None
     return dp
 
 
@@ -115,21 +108,20 @@ def make_question(question: Question, card: Card) -> Any:
         raise failure()
 
     def loss(distance: int) -> Any:
-        return _spent(group_privacy(price, int(distance)) if distance > 1 else price, distance)
+        if distance < 1:
+            return (0.0, 0.0) if getattr(price, "delta", 0) else 0.0
+        return _spent(group_privacy(price, int(distance)) if distance > 1 else price)
 
     return dp.m.make_user_measurement(domain(card), metric, measure, answer, loss)
 
 
-def _spent(price: Guarantee, distance: int) -> Any:
+def _spent(price: Guarantee) -> Any:
     """What OpenDP is told: never less than what is promised."""
-    nothing = distance < 1
     if isinstance(price, ZeroConcentrated):
-        return 0.0 if nothing else _at_least(price.rho)
+        return _at_least(price.rho)
     assert isinstance(price, DifferentialPrivacy)
-    epsilon = 0.0 if nothing else _at_least(price.epsilon)
-    if not price.delta:
-        return epsilon
-    return epsilon, 0.0 if nothing else _at_least(price.delta)
+    epsilon = _at_least(price.epsilon)
+    return (epsilon, _at_least(price.delta)) if price.delta else epsilon
 
 
 def _at_least(exact: Fraction) -> float:

@@ -1,18 +1,26 @@
-"""An account as one page, for the custodian: what was asked, what it cost, what is promised.
+"""An account for others to read: one page for its custodian, a draft entry for a public registry.
 
-The page holds what the ledger holds: questions, prices, released answers. No record is read.
+The page holds what the ledger holds: questions, prices, released answers. The Differential Privacy
+Deployments Registry (OpenDP and others, 2025) collects how differential privacy is used in
+practice. What an account knows is filled in there; what only people know is marked
+:data:`TO_FILL_IN`. No record is read for either: promises, caps and kinds of questions are public.
 """
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from importlib.metadata import version
 from typing import Any
 
-from whitecrow.errors import WhitecrowError
+from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.ledger import Entry, Ledger
+from whitecrow.ledger.revisions import revisions
+from whitecrow.ledger.states import States
 from whitecrow.privacy import Guarantee, ZeroConcentrated, guarantee, rounded_down, rounded_up
 from whitecrow.question import Said, answer_parts, how_to_read
 from whitecrow.questions import read_question
@@ -21,6 +29,7 @@ from whitecrow.terms import COVERS
 
 _SHOWN = 200
 """How many answers are shown in full; the table lists all of them."""
+_HEAD = ("When (UTC)", "Who", "Question", "Answer", "ε", "Covers")
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,11 @@ class _Spent:
     @property
     def when(self) -> str:
         return self.at[:16].replace("T", " ")
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        answer = self.answer.headline if self.answer else self.outcome
+        return self.when, self.analyst, self.kind, answer, self.amount, self.price.notion
 
     @property
     def amount(self) -> str:
@@ -75,7 +89,7 @@ def account_page(ledger: Ledger, name: str, entries: Sequence[Entry] | None = No
     body = [
         panel("Budget", gauges + _over_time(asked, most), name="budget"),
         panel("What is promised", "".join(map(quoted, promises)), name="promise"),
-        panel("Questions", _listed(asked), name="questions"),
+        panel("Questions", table(_HEAD, [spent.row for spent in asked]), name="questions"),
         *[
             panel(
                 f"{one.kind}, {one.when}",
@@ -122,14 +136,6 @@ def _in_words(question: Any, answer: Any) -> Said:
         return Said(str(answer))
 
 
-def _listed(asked: Sequence[_Spent]) -> str:
-    rows = []
-    for one in asked:
-        answer = one.answer.headline if one.answer else one.outcome
-        rows.append((one.when, one.analyst, one.kind, answer, one.amount, one.price.notion))
-    return table(("When (UTC)", "Who", "Question", "Answer", "ε", "Covers"), rows)
-
-
 def _over_time(asked: Sequence[_Spent], cap: Fraction) -> str:
     """What was spent, question by question: a plain sum, which discounts only make smaller."""
     total, points = Fraction(0), [Dot(0, 0.0, "opened")]
@@ -147,15 +153,133 @@ def _over_time(asked: Sequence[_Spent], cap: Fraction) -> str:
         height=240,
     )
     plot.line([(0, float(cap)), (len(asked), float(cap))], "muted", name="budget")
-    steps = [
-        place
-        for before, after in pairwise(points)
-        for place in ((before.x, before.y), (after.x, before.y), (after.x, after.y))
-    ]
-    plot.line(steps, "accent", name="spent")
+    plot.steps([(dot.x, dot.y) for dot in points], "accent", name="spent")
     plot.dots(points)
     return figure(
         "What was spent, question by question, as a plain sum; questions about places that do not "
         "meet cost less than that together.",
         plot.svg(),
     )
+
+
+UNIT = "unit of privacy"
+"""Under which name an account keeps whom it protects."""
+
+TO_FILL_IN = "TO BE FILLED IN"
+
+_NEIGHBOURS = {
+    "add_remove": "Two datasets are adjacent if one has one {unit} more than the other.",
+    "replace_one": "Two datasets are adjacent if one {unit} has other values in one of them.",
+}
+_COMPOSITION = (
+    "Pure losses add up; questions about one place cost a record only if it lies there, so the "
+    "price of several is the largest sum over the places; zero-concentrated losses are added and "
+    "read once as (epsilon, delta). Sums are exact fractions, reserved before a record is read."
+)
+_POST_PROCESSING = (
+    "Counts are raised to 0; thresholds, scores and drawings are computed from what was released."
+)
+_MECHANISMS = (
+    "whitecrow {version} ({kinds}). Answers are drawn by exact rational arithmetic from the "
+    "operating system's randomness, so no floating-point number decides. The service replies at "
+    "published moments. The records stay with the curator; analysts send questions, not code."
+)
+_ALL_COVERED = "Questions, prices and the card are public. No record is released as it is."
+_NOT_COVERED = (
+    "Records that the promise names as not covered are not protected; the details of the "
+    "privacy unit say which. Questions, prices and the card are public."
+)
+_ACTORS = (
+    "The custodian is trusted with the records. Analysts are not trusted: they may know all "
+    "records but one, choose each question from earlier answers, and work together."
+)
+
+
+def registry_entry(ledger: Ledger, dataset: str) -> dict[str, Any]:
+    """Return the draft of an entry as a plain JSON object (JSON is YAML too)."""
+    snapshot = ledger.snapshot(dataset)
+    settled = ledger.entries(dataset, kind="settle")
+    if not settled:
+        raise InvalidInput(
+            f"Nothing was released under the account {dataset!r} yet, so there is no deployment to "
+            "describe. Ask a question first."
+        )
+    closed = {entry.closes for entry in settled}
+    kinds = Counter(
+        str(entry.content["question"]["kind"])
+        for entry in ledger.entries(dataset, kind="reserve")
+        if entry.seq in closed
+    )
+    listed = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    totals = snapshot.spent.totals(snapshot.budget.delta)
+    protected = States(ledger, dataset, released=False).load(UNIT)
+    unit = "record" if protected is None else protected[1]["unit"]
+    promise = totals.differential or totals.sensitive or totals.conditional
+    if totals.differential is None:
+        variant, unprotected = "Custom", _NOT_COVERED
+    elif isinstance(totals.differential, ZeroConcentrated):
+        variant, unprotected = "Zero-concentrated DP", _ALL_COVERED
+    else:
+        variant = "Approximate DP" if totals.differential.delta else "Pure DP"
+        unprotected = _ALL_COVERED
+    amounts = {name: getattr(promise, name, None) for name in ("epsilon", "delta", "rho")}
+    caps = ", ".join(f"{name} {cap}" for name, cap in snapshot.budget.to_json().items())
+    return {
+        "url_slug": re.sub(r"[^a-z0-9]+", "_", dataset.lower()).strip("_") or "dataset",
+        "status": "Draft",
+        "tier": 3,
+        "deployment": {
+            "basic": {
+                "name": dataset,
+                "data_curators": [TO_FILL_IN],
+                "description": f"Answers about outliers: {listed}.",
+                "intended_use": TO_FILL_IN,
+                "data_product_type": "Interactive API",
+                "data_product_region": TO_FILL_IN,
+                "publication_date": settled[0].at[:10],
+            },
+            "dp_variant": {
+                "variant_name": variant,
+                "data_domain": TO_FILL_IN,
+                "unprotected_quantities": unprotected,
+            },
+            "privacy_loss": {
+                "privacy_unit": unit,
+                "privacy_unit_details": _NEIGHBOURS[snapshot.rules.unit].format(unit=unit),
+                "privacy_parameters": {
+                    name: _at_least(amount) for name, amount in amounts.items() if amount
+                },
+                "privacy_parameters_details": " ".join(totals.statements()),
+            },
+            "deployment_model": {
+                "model_name": "Central",
+                "actors": _ACTORS,
+                "release_type": "Many releases",
+                "release_type_details": f"All releases together stay within fixed caps ({caps}); "
+                "they are not renewed.",
+                "data_source_type": "Dynamic" if len(revisions(ledger, dataset)) > 1 else "Static",
+                "access_type": "Interactive",
+                "access_type_details": "The dataset's cap counts all analysts together; an analyst "
+                "may have a cap of their own beside it. Collusion is assumed.",
+            },
+            "accounting": {"post_processing": _POST_PROCESSING, "composition": _COMPOSITION},
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": "Bounds and categories are on a card "
+                "that is written from public knowledge, or bought by questions of this account.",
+                "mechanisms": _MECHANISMS.format(
+                    version=version("whitecrow"), kinds=", ".join(sorted(kinds))
+                ),
+                "justification": TO_FILL_IN,
+            },
+            "administrative": {
+                "registry_authors": [TO_FILL_IN],
+                "notes": f"Drafted from the account's chain, head {snapshot.head}.",
+            },
+        },
+    }
+
+
+def _at_least(amount: Fraction) -> float:
+    """Return the least double that is not below an exact number."""
+    nearest = float(amount)
+    return nearest if Fraction(nearest) >= amount else math.nextafter(nearest, math.inf)

@@ -18,15 +18,16 @@ A plain ``"1"`` caps all three lines at 1, so it caps the joint loss of everythi
 from __future__ import annotations
 
 import json
+import math
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from whitecrow.errors import InvalidInput, NotAllowed, invalid
+from whitecrow.errors import BudgetExhausted, InvalidInput, NotAllowed, invalid
 from whitecrow.privacy import (
     ConditionalPrivacy,
     Guarantee,
@@ -38,6 +39,7 @@ from whitecrow.privacy import (
     rounded_down,
     rounded_up,
 )
+from whitecrow.rendering import notebook
 
 LINES = ("differential", "sensitive", "conditional")
 """The lines of an account, the strongest promise first."""
@@ -106,7 +108,7 @@ class Policy:
     unit: Unit = "add_remove"
 
     def __post_init__(self) -> None:
-        notions = tuple(dict.fromkeys(_texts("notions", self.notions)))
+        notions = _texts("notions", self.notions)
         if not notions or not set(notions) <= set(_NOTIONS):
             raise invalid("Policy", "notions", f"among {', '.join(_NOTIONS)}", self.notions)
         object.__setattr__(self, "notions", tuple(n for n in _NOTIONS if n in notions))
@@ -246,12 +248,11 @@ _ENCODER = json.JSONEncoder(
 
 
 def _texts(name: str, given: object) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, tuple | list | set | frozenset):
+    if not isinstance(given, tuple | list | set | frozenset) or not all(
+        isinstance(item, str) for item in given
+    ):
         raise invalid("Policy", name, "a list of texts", given)
-    listed = sorted(given) if isinstance(given, set | frozenset) else given
-    if not all(isinstance(item, str) for item in listed):
-        raise invalid("Policy", name, "a list of texts", given)
-    return tuple(listed)
+    return tuple(sorted(given) if isinstance(given, set | frozenset) else given)
 
 
 CountBy = Literal["sum", "either"]
@@ -293,21 +294,17 @@ class Budget:
     count_by: CountBy = "sum"
 
     def __post_init__(self) -> None:
-        for line in LINES:
-            given = getattr(self, line)
-            object.__setattr__(
-                self, line, exact(given, owner="Budget", parameter=line, positive=False)
-            )
-        delta = exact(self.delta, owner="Budget", parameter="delta", positive=False)
-        if delta >= 1:
-            raise invalid("Budget", "delta", "at least 0 and below 1", self.delta)
-        object.__setattr__(self, "delta", delta)
+        for name in (*LINES, "delta"):
+            given = getattr(self, name)
+            cap = exact(given, owner="Budget", parameter=name, positive=False)
+            if name == "delta" and cap >= 1:
+                raise invalid("Budget", "delta", "at least 0 and below 1", given)
+            object.__setattr__(self, name, cap)
         if self.count_by not in ("sum", "either"):
             raise invalid("Budget", "count_by", "'sum' or 'either'", self.count_by)
-        if self.count_by == "either" and not delta:
-            raise invalid(
-                "Budget", "delta", "above 0 where pure releases count by either rule", self.delta
-            )
+        if self.count_by == "either" and not self.delta:
+            must = "above 0 where pure releases count by either rule"
+            raise invalid("Budget", "delta", must, self.delta)
 
     @classmethod
     def of(cls, value: object) -> Budget:
@@ -425,3 +422,106 @@ class Remaining(Mapping[str, Fraction]):
         """Return a plain JSON object; rationals as text."""
         written = {notion: str(left) for notion, left in self.left.items()}
         return {**written, "delta": str(self.delta)} if self.delta else written
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The price of a batch.
+
+    Parameters
+    ----------
+    questions : int
+        How many were given.
+    charged : int
+        How many would be charged; the others were answered before, or come twice.
+    price : mapping
+        What the batch would add to each line of the account. Questions about places that do not
+        meet share one price (spatial accounting).
+    apart : Fraction
+        The plain sum of epsilon over the different questions, for comparison.
+    fits : bool
+        Whether the budget suffices for all of them, in the given order.
+    reason : str
+        Why not.
+    fitting : int
+        How many fit, counted from the first.
+    more : int
+        How many more like the last would fit after them, even all about the same place; at most a
+        million is counted.
+    refused : mapping of int to str
+        Which questions the policy refuses to whoever would ask, counted from 1, and why. The price
+        is that of the others.
+    """
+
+    questions: int
+    charged: int
+    price: dict[str, Fraction]
+    apart: Fraction
+    fits: bool
+    reason: str = ""
+    fitting: int = 0
+    more: int = 0
+    refused: dict[int, str] = field(default_factory=dict)
+
+    def refusing(self, refused: dict[int, str], others: Sequence[int]) -> Plan:
+        """The plan of a batch of which this one has the ``others``, by their numbers."""
+        if not refused:
+            return self
+        first = min([*refused, *([] if self.fits else [others[self.fitting]])])
+        return replace(
+            self,
+            questions=len(refused) + len(others),
+            fits=False,
+            reason=refused.get(first, self.reason),
+            fitting=first - 1,
+            refused=refused,
+        )
+
+    def check(self) -> None:
+        """Refuse a batch that does not fit, before any of it is asked."""
+        for number, reason in self.refused.items():
+            raise NotAllowed(f"None of the batch was asked. Its question {number}: {reason}")
+        if not self.fits:
+            raise BudgetExhausted(
+                f"The batch does not fit, and none of it was asked: of its {self.questions} "
+                f"questions the first {self.fitting} fit. {self.reason}"
+            )
+
+    def __str__(self) -> str:
+        cost = max((self.price[line] for line in LINES if line in self.price), default=Fraction(0))
+        words = (
+            f"{self.questions} questions, {self.charged} to be charged. Total ε {_decimals(cost)}"
+        )
+        if cost < self.apart:
+            words += f" ({_decimals(self.apart)} if they were added up)"
+        if self.fits:
+            more = f", and {self.more:,} more like the last would" if self.more else ""
+            return f"{words}. They fit{more}."
+        return f"{words}. The first {self.fitting} fit. {self.reason}"
+
+    def _repr_html_(self) -> str:
+        rows = [(line, rounded_up(amount)) for line, amount in self.price.items() if amount]
+        return notebook(str(self), rows, head=("account", "adds") if rows else ())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object; rationals as text."""
+        price = {line: str(amount) for line, amount in self.price.items()}
+        written = {**vars(self), "price": price, "apart": str(self.apart)}
+        written["refused"] = {str(number): why for number, why in self.refused.items()}
+        if not self.refused:
+            del written["refused"]
+        return written
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        price = {line: Fraction(amount) for line, amount in data["price"].items()}
+        refused = {int(number): why for number, why in data.get("refused", {}).items()}
+        apart = Fraction(data["apart"])
+        return cls(**{**data, "price": price, "apart": apart, "refused": refused})
+
+
+def _decimals(amount: Fraction) -> str:
+    """A total with two decimals, rounded up; four significant digits where that says nothing."""
+    if amount < Fraction(1, 10):
+        return rounded_up(amount)
+    return f"{math.ceil(amount * 100) / 100:.2f}"

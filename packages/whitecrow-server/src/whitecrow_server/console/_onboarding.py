@@ -11,7 +11,7 @@ import urllib.parse
 from typing import Any
 
 from whitecrow.card import Card
-from whitecrow.curator.models import ModelAdvice, compared
+from whitecrow.curator.advice import ModelAdvice, compared
 from whitecrow.curator.undescribed import steps
 from whitecrow.data import is_lake
 from whitecrow.errors import InvalidInput, WhitecrowError

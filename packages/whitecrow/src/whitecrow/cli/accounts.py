@@ -116,8 +116,8 @@ def export(
     output: Output, ledger: Ledger, name: str, form: str, registry: bool, out: str | None
 ) -> None:
     """Write the account out, entry by entry, for auditors and spreadsheets."""
-    from whitecrow.curator.registry import registry_entry
     from whitecrow.ledger.export import to_csv, to_json
+    from whitecrow.report import registry_entry
 
     if registry and form == "csv":
         raise InvalidInput("An entry of the registry is JSON: leave out --format csv.")

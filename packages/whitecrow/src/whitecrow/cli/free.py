@@ -18,7 +18,7 @@ from whitecrow.errors import InvalidInput
 from whitecrow.questions import kinds
 
 if TYPE_CHECKING:
-    from whitecrow.curator.models import ModelAdvice
+    from whitecrow.curator.advice import ModelAdvice
 
 
 @click.command(

@@ -1,17 +1,34 @@
-"""Advice before spending, from public facts only: what accuracy costs, and what epsilon means."""
+"""Advice before spending, from public facts only: what accuracy costs, and which model to take.
+
+A model for a wanted share of outliers is tried on made-up records. They are drawn uniformly within
+the card's bounds, or, where a profile was bought, from its quantiles and counts, each column by
+itself. What columns have to do with each other is in neither, so the radius is a start. The
+question that comes with it buys the radius from the data, at a price and with an error that are
+known before.
+"""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.curator.dummy import simulated, with_bounds
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.privacy import Guarantee, odds_factor, rounded_up
-from whitecrow.question import Question
+from whitecrow.neighbours import open_engine, relation_on
+from whitecrow.neighbours.relation import SCALED
+from whitecrow.privacy import Exactly, Guarantee, exact, guarantee, odds_factor, rounded_up
+from whitecrow.question import Description, Question, coin_warning, error_words
+from whitecrow.questions import read_question
+
+if TYPE_CHECKING:
+    from whitecrow.histogram.table import TableProfile
+    from whitecrow.tune import Tune
 
 _ERRORS = (
     "expected_error",
@@ -26,8 +43,8 @@ _ERRORS = (
 )
 """Figures of a description that say how wrong an answer will be, the most telling first."""
 
-_DIGITS = 100  # prices are advised on two significant digits and a half: 1.00, 1.01, ..., 9.99
-_LEAST, _MOST = -4 * 900, 3 * 900  # steps of the grid: from 0.0001 up to 1000
+_PRICES = range(-4 * 900, 3 * 900)
+"""Steps from 0.0001 up to 1000, 900 a decade: 1.00, 1.01, ..., 9.99."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +109,10 @@ class Advice:
     references: tuple[Reference, ...] = REFERENCES
 
     def __str__(self) -> str:
-        epsilon = rounded_up(_epsilon(self.question))
+        epsilon, figure = _epsilon(self.question), self.figure.replace("_", " ")
         return (
-            f"At ε = {epsilon} the {self.figure.replace('_', ' ')} is {self.error:.3g}. The odds "
-            f"of any conclusion about a covered record change by at most "
-            f"{odds_factor(_epsilon(self.question))} times."
+            f"At ε = {rounded_up(epsilon)} the {figure} is {self.error:.3g}. The odds of any "
+            f"conclusion about a covered record change by at most {odds_factor(epsilon)} times."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -121,46 +137,201 @@ def price_for(
         return _advice(question, card, public)
     if isinstance(error, bool) or not isinstance(error, int | float) or not error > 0:
         raise invalid("price_for", "error", "a number above 0", error)
-
-    def good(step: int) -> bool:
-        return _advice(_at(question, _price(step)), card, public).error <= error
-
-    if not good(_MOST):
-        raise InvalidInput(
-            f"No epsilon up to {rounded_up(_price(_MOST))} brings the error of this question to "
-            f"{error:g}; change the model or the question."
-        )
-    # The error falls as the price rises: the first step that is good enough.
-    step = _LEAST + bisect_left(range(_LEAST, _MOST), True, key=good)
-    return _advice(_at(question, _price(step)), card, public)
-
-
-def _price(step: int) -> Fraction:
-    """The prices of the grid: 900 a decade, exact decimals."""
-    decade, rest = divmod(step, 900)
-    return (_DIGITS + rest) * Fraction(10) ** decade / _DIGITS
-
-
-def _at(question: Question, epsilon: Fraction) -> Question:
     parameters = question.to_json()
     if parameters.get("epsilon") is None:
         raise InvalidInput(
             f"Advice on a wanted error needs a {question.kind} question priced by epsilon."
         )
-    return type(question).from_json({**parameters, "epsilon": str(epsilon)})
+
+    def at(step: int) -> Advice:
+        decade, rest = divmod(step, 900)
+        epsilon = (100 + rest) * Fraction(10) ** decade / 100
+        priced = type(question).from_json({**parameters, "epsilon": str(epsilon)})
+        return _advice(priced, card, public)
+
+    if not at(_PRICES.stop).error <= error:
+        raise InvalidInput(
+            f"No epsilon up to 1000 brings the error of this question to {error:g}; change the "
+            "model or the question."
+        )
+    # The error falls as the price rises: the first step that is good enough.
+    step = bisect_left(_PRICES, True, key=lambda step: at(step).error <= error)
+    return at(_PRICES.start + step)
+
+
+def _advice(question: Question, card: Card, public: dict[str, Any]) -> Advice:
+    described = question.describe(card, **public)
+    figure = next((figure for figure in _ERRORS if figure in described.figures), None)
+    if figure is None:
+        raise InvalidInput(f"A {question.kind} question says no error in advance.")
+    value = described.figures[figure]
+    if isinstance(value, list):  # a series: its end is what it comes to
+        value = value[-1]
+    odds = math.exp(min(700.0, float(_epsilon(question))))
+    return Advice(question, described.price, figure, float(value), odds)
 
 
 def _epsilon(question: Question) -> Fraction:
     return Fraction(question.to_json().get("epsilon") or 0)
 
 
-def _advice(question: Question, card: Card, public: dict[str, Any]) -> Advice:
-    described = question.describe(card, **public)
-    for figure in _ERRORS:
-        if figure in described.figures:
-            value = described.figures[figure]
-            if isinstance(value, list):  # a series: its end is what it comes to
-                value = value[-1]
-            odds = math.exp(min(700.0, float(_epsilon(question))))
-            return Advice(question, described.price, figure, float(value), odds)
-    raise InvalidInput(f"A {question.kind} question says no error in advance.")
+_MOST_DRAWN = 3000
+_HALVINGS = 24
+_STEPS = range(-8, 9)
+
+
+@dataclass(frozen=True)
+class ModelAdvice:
+    """A model for a wanted share of outliers, and how to buy a better one.
+
+    Parameters
+    ----------
+    model : DistanceAnomaly
+        What made about that share of the made-up records outliers.
+    columns : tuple of str
+        Over which columns.
+    share : float
+        The share of the made-up records that it makes outliers.
+    drawn_from : str
+        ``"card"`` or ``"profile"``.
+    question : Tune
+        Ask it to have the radius chosen by the data, around the model's.
+    description : Description
+        Its price and expected error.
+    """
+
+    model: DistanceAnomaly
+    columns: tuple[str, ...]
+    share: float
+    drawn_from: str
+    question: Tune
+    description: Description
+
+    def __str__(self) -> str:
+        return (
+            f"beta {self.model.beta}, radius {self.model.radius:.4g} ({self.model.metric} over "
+            f"{', '.join(self.columns)}) makes {self.share:.2%} of made-up records outliers. They "
+            f"were drawn from the {self.drawn_from}, each column by itself, and tell nothing of "
+            f"how columns go together. To have the radius chosen by the data, ask the tune "
+            f"question that comes with this: {self.description.price!r}; {self.description.error}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "model": self.model.to_json(),
+            "columns": list(self.columns),
+            "share": self.share,
+            "drawn_from": self.drawn_from,
+            "question": {"kind": self.question.kind, **self.question.to_json()},
+            "description": self.description.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ModelAdvice:
+        from whitecrow.tune import Tune
+
+        question = read_question(data["question"])
+        assert isinstance(question, Tune)
+        described = {**data["description"], "labels": question.figures}
+        described["price"] = guarantee(described["price"])
+        return cls(
+            DistanceAnomaly.from_json(data["model"]),
+            tuple(data["columns"]),
+            float(data["share"]),
+            str(data["drawn_from"]),
+            question,
+            Description(**described),
+        )
+
+
+def advised_model(
+    card: Card,
+    contamination: Exactly,
+    *,
+    columns: Sequence[str] | None = None,
+    metric: str = "standardised",
+    beta: int = 20,
+    records: int | None = None,
+    profile: TableProfile | None = None,
+    epsilon: Exactly = "1",
+) -> ModelAdvice:
+    """Find a radius for a wanted share of outliers (below 1/2), from public facts alone.
+
+    Parameters
+    ----------
+    columns : sequence of str, optional
+        Which columns are compared; by default all that the metric takes.
+    records : int, optional
+        About how many records there are; by default the profile's number or the card's.
+    profile : TableProfile, optional
+        What a priced profile released; records are drawn from it instead of the card.
+    epsilon : exact number
+        The price of the question that has the radius chosen by the data.
+    """
+    from whitecrow.tune import Tune
+
+    share = exact(contamination, owner="advise", parameter="contamination")
+    if share >= Fraction(1, 2):
+        raise invalid("advise", "contamination", "below 1/2", contamination)
+    number = records or (profile.records if profile is not None else card.most_records)
+    if number is None or number < 1:
+        raise InvalidInput(
+            "Say about how many records there are (records=...): how many of them lie within a "
+            "radius depends on it, and the card does not say."
+        )
+    columns = compared(card, metric) if columns is None else columns
+    basis = card if profile is None else with_bounds(card, profile)
+    drawn = simulated(basis, min(number, _MOST_DRAWN), profile=profile)
+    near = max(1, round(beta * drawn.size / number))
+    engine = open_engine(drawn)
+
+    def outliers(radius: float) -> float:
+        relation = relation_on(basis, columns, metric, radius)
+        return float((engine.degrees(relation, near + 1) <= near).mean())
+
+    low, high = 1e-6, 1.0
+    while outliers(high) > share and high < 1e12:
+        high *= 4.0
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if outliers(middle) > share else (low, middle)
+    radius = float(f"{high:.3g}")
+    tune = Tune(
+        columns,
+        share=share,
+        radii=[float(f"{radius * 2 ** (step / 4):.4g}") for step in _STEPS],
+        beta=beta,
+        metric=metric,
+        epsilon=epsilon,
+    )
+    described = tune.describe(card)
+    return ModelAdvice(
+        model=DistanceAnomaly(beta, radius, metric),
+        columns=tuple(columns),
+        share=outliers(radius),
+        drawn_from="card" if profile is None else "profile",
+        question=tune,
+        description=replace(
+            described,
+            error=error_words(tune, described.figures),
+            warning=coin_warning(tune, described.figures),
+            labels=tune.figures,
+        ),
+    )
+
+
+def compared(card: Card, metric: str) -> tuple[str, ...]:
+    """Return the columns that a metric can compare as the card is."""
+    types = ("number", "integer", "date")
+    names = tuple(
+        column.name
+        for column in card.columns
+        if (column.type in types and (column.scale is not None or metric not in SCALED))
+        or (column.type == "category" and metric == "mixed")
+    )
+    if not names:
+        raise InvalidInput(
+            f"The card has no column that {metric!r} can compare. Give columns a 'scale' on the "
+            "card (a profile drafts one), or name the columns and another metric."
+        )
+    return names

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from whitecrow import asks
 from whitecrow.card import Card
-from whitecrow.curator.advice import Advice, price_for
 from whitecrow.curator.drafts import Accepted, accept_draft, drafts
 from whitecrow.curator.execution import Answer, Elsewhere, Execution, InProcess, behind
 from whitecrow.curator.opening import Opened, Opening, custodian_file, opened
@@ -44,7 +43,6 @@ from whitecrow.ledger.account import ToldAt
 from whitecrow.ledger.failures import failures, review
 from whitecrow.ledger.states import States
 from whitecrow.limits import UNLIMITED, Limits
-from whitecrow.plan import Plan
 from whitecrow.privacy import Exactly, Guarantee, Totals, of_revision, reading
 from whitecrow.question import (
     Description,
@@ -62,10 +60,10 @@ from whitecrow.question import (
 from whitecrow.questions import type_of
 from whitecrow.rendering import notebook
 from whitecrow.report import account_page
-from whitecrow.terms import Budget, Policy, Remaining, policy_of
+from whitecrow.terms import Budget, Plan, Policy, Remaining, policy_of
 
 if TYPE_CHECKING:
-    from whitecrow.curator.models import ModelAdvice
+    from whitecrow.curator.advice import Advice, ModelAdvice
     from whitecrow.publish import Publish, Publisher
 
 
@@ -186,9 +184,9 @@ class Curator:
         return f"<Curator of {self.name!r} for {self.analyst!r}>"
 
     def _repr_html_(self) -> str:
-        left = self.remaining()
-        rows = [("budget left", left.text(self._ledger.snapshot(self.name).budget))]
-        rows += [
+        left = self.remaining().text(self._ledger.snapshot(self.name).budget)
+        rows = [
+            ("budget left", left),
             ("may be asked", ", ".join(self.policy.questions or ("every question",))),
             ("columns", ", ".join(column.name for column in self.card.columns)),
             ("unit of privacy", f"one {self.card.unit}"),
@@ -300,6 +298,8 @@ class Curator:
         **public
             Guesses for the question's ``describe``, such as ``typical_neighbours=3``.
         """
+        from whitecrow.curator.advice import price_for
+
         self._check(question)
         return price_for(question, self.card, error=error, public=public)
 
@@ -309,13 +309,13 @@ class Curator:
         """Find a model for a wanted share of outliers, from public facts; spends nothing.
 
         It comes with a priced question, :class:`whitecrow.Tune`, that has the radius chosen by the
-        data. ``how`` is that of :func:`whitecrow.curator.models.advised_model`: ``metric``,
+        data. ``how`` is that of :func:`whitecrow.curator.advice.advised_model`: ``metric``,
         ``beta``, ``records``, ``epsilon``, ``profile`` (by default the newest of the account).
         """
         if isinstance(contamination, Question):
             _deprecated("Curator.advise of a question goes with the next release: use price_for.")
             return self.price_for(contamination, **how)  # type: ignore[return-value]
-        from whitecrow.curator.models import advised_model
+        from whitecrow.curator.advice import advised_model
 
         if "profile" not in how:
             bought = drafts(self._ledger, self.name, limit=1)
@@ -343,12 +343,16 @@ class Curator:
         run : int, default=0
             Each run draws other noise, so that several show how far answers scatter.
         """
-        from whitecrow.curator.dummy import dummy_answer
+        from whitecrow.curator.dummy import DummyExecution, accepted_profile, dummy_records, marked
 
         if question.retired:
             raise InvalidInput(question.retired)
         self._check(question)
-        return dummy_answer(question, self.card, self._ledger, self.name, size=size, run=run)
+        card = self.card
+        records = dummy_records(card, accepted_profile(card, self._ledger, self.name), size)
+        execution = DummyExecution(records, run)
+        answer = execution.answer(question, limits=lambda: UNLIMITED, progress=None)
+        return marked(question, question.price(card), None if answer is None else answer.value)
 
     def preview(self, question: Question, *, size: int, runs: int = 10) -> tuple[Any, ...]:
         """Answer a question about made-up records; :meth:`dummy` does, and this name goes."""
@@ -358,7 +362,14 @@ class Curator:
     def _check(self, question: Question) -> QuestionType[Any, Any, Any]:
         """Refuse what cannot be asked, or may need more than is lent; from public facts only."""
         code = type_of(question)
-        _refuse_missing(question, self.card)
+        kept = next(
+            (column.name for column in self.card.columns if column.missing == "value"), None
+        )
+        if kept is not None and not question.takes_missing:
+            raise InvalidInput(
+                f"The card keeps missing values of {kept!r} as a value of their own, which only "
+                "learn can tell from others. For other questions the card must reject or fill them."
+            )
         question.check(self.card)
         if self._lent != UNLIMITED:
             self.limits(question)
@@ -463,12 +474,7 @@ class Curator:
         name = f"publication {digest_of_values(question, self.card)}"
         key = hashlib.sha256(name.encode()).hexdigest()
         request = replace(self.inquire(question, analyst=analyst).request, digest=key)
-        outcome, _ = self._reserve(request)
-        if isinstance(outcome, Reservation):
-            try:
-                self._ledger.settle(self.name, outcome, name)
-            finally:
-                outcome.release()
+        self._paid_once(request, lambda _: name)
         return Publisher(question, self.card, store=States(self._ledger, self.name), key=key)
 
     def _release(
@@ -510,6 +516,18 @@ class Curator:
                     self._ledger.stored(self.name, order, rule=self._rule(order))
                 self._open_account()
         return self._ledger.reserve(self.name, order, rule=self._rule(order))
+
+    def _paid_once(
+        self, order: ChargeRequest, opened: Callable[[Reservation], Any]
+    ) -> tuple[RecordedOutcome, AccountSnapshot, bool]:
+        """Charge an order unless it is paid, and enter what that opens; say whether it paid."""
+        outcome, snapshot = self._reserve(order)
+        if not isinstance(outcome, Reservation):
+            return outcome, snapshot, False
+        try:
+            return self._ledger.settle(self.name, outcome, opened(outcome)), snapshot, True
+        finally:
+            outcome.release()
 
     def _rule(self, order: ChargeRequest) -> Callable[[str], None]:
         """Refuse what a policy, given as its text, does not allow."""
@@ -694,20 +712,12 @@ class Curator:
         self.close()
 
 
-def _refuse_missing(question: Question, card: Card) -> None:
-    """Refuse a question that would take what stands for a missing value for a value."""
-    kept = next((column.name for column in card.columns if column.missing == "value"), None)
-    if kept is not None and not question.takes_missing:
-        raise InvalidInput(
-            f"The card keeps missing values of {kept!r} as a value of their own, which only learn "
-            "can tell from others. For other questions the card must reject or fill them."
-        )
-
-
 def _declared(settings: Opening) -> Opening:
     """Return the settings, former names understood; refuse what is none."""
     given: dict[str, Any] = {**settings}
-    former = {name: given.pop(f"most_{name}") for name in _LENT if f"most_{name}" in given}
+    former = {
+        key: given.pop(f"most_{key}") for key in ("seconds", "bytes") if f"most_{key}" in given
+    }
     unknown = sorted(set(given) - set(Opening.__annotations__))
     if unknown:
         raise TypeError(
@@ -722,9 +732,6 @@ def _declared(settings: Opening) -> Opening:
         )
         given["limits"] = Limits(**former)
     return cast(Opening, given)
-
-
-_LENT = ("seconds", "bytes")
 
 
 def _deprecated(text: str, level: int = 3) -> None:

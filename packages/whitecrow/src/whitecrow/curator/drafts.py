@@ -57,12 +57,10 @@ def accept_draft(
     account: str,
     *,
     reason: str = "",
-    actor: str = "",
 ) -> Accepted:
     """Accept a draft, as JSON or TOML whose lines may have been edited; the chain keeps that."""
     accepted = reviewed(draft, ledger, account)
-    card = accepted.card.to_json()
-    ledger.amend(account, reason=accepted.reason(reason), actor=actor, card=card)
+    ledger.amend(account, reason=accepted.reason(reason), card=accepted.card.to_json())
     return accepted
 
 
@@ -82,8 +80,8 @@ def reviewed(
     entry = drafted.pop("draft", None)
     if not isinstance(entry, str):
         raise InvalidInput("This card is no draft, so there is nothing to accept.")
-    basis = released_profile(ledger, account, entry).card().columns
-    bought = {column.name: column for column in basis}
+    profile = released_profile(ledger, account, entry)
+    bought = {column.name: column for column in profile.card().columns}
     card, columns, edited = Card.from_json(drafted), [], []
     for column in card.columns:
         if column != bought.get(column.name):

@@ -21,7 +21,6 @@ from whitecrow.data import Dataset
 from whitecrow.errors import ComputationFailed, InvalidInput
 from whitecrow.histogram.table import TableProfile
 from whitecrow.ledger import Ledger
-from whitecrow.limits import UNLIMITED
 from whitecrow.neighbours import open_engine
 from whitecrow.noise import Source
 from whitecrow.noise.seeded import SeededSource
@@ -88,22 +87,6 @@ def accepted_profile(card: Card, ledger: Ledger, account: str) -> TableProfile |
         return released_profile(ledger, account, entry) if entry else None
     except InvalidInput:  # it was paid for in another ledger
         return None
-
-
-def dummy_answer(
-    question: Question,
-    card: Card,
-    ledger: Ledger,
-    account: str,
-    *,
-    size: int | None = None,
-    run: int = 0,
-) -> Release:
-    """Answer a question about made-up records; see :meth:`whitecrow.Curator.dummy`."""
-    records = dummy_records(card, accepted_profile(card, ledger, account), size)
-    execution = DummyExecution(records, run)
-    released = execution.answer(question, limits=lambda: UNLIMITED, progress=None)
-    return marked(question, question.price(card), None if released is None else released.value)
 
 
 def marked(question: Question, price: Guarantee, answer: object) -> Release:

@@ -98,8 +98,6 @@ class InProcess:
         progress: Progress | None,
         kept: Mapping[str, Any] | None = None,
     ) -> Answer | None:
-        """Gather facts and release an answer; None if anything went wrong."""
-
         def compute() -> Answer:
             code, shown = self.code(question), steady(progress)
             with nullcontext() if shown is None else reporting(shown):

@@ -41,13 +41,13 @@ from whitecrow.limits import Limits
 from whitecrow.neighbours import READ_AGAIN, REMOTE, Engine, current_name, open_data
 from whitecrow.place.balls import BALLS
 from whitecrow.question import Progress
+from whitecrow.report import UNIT
 from whitecrow.terms import Budget, Policy
 
 DEFAULT_BUDGET = "1, 1e-6"
 """Of an account that is opened without one; the delta is what ``learn`` and ``screening`` need."""
 
 _DIGESTS = "file digests"
-_UNIT = "unit of privacy"
 _MOVING = "The file was written while it was being read; open it again when that is done."
 
 
@@ -144,22 +144,18 @@ class Recognition:
         self._remote = engine in READ_AGAIN
         self._in_memory = current_name(engine) not in REMOTE
         self._path = path.absolute() if path is not None and path.exists() else None
-        self._files = None if self._path is None else file_states(self._path)
-        by_rows = self._files is None and not self._remote
+        self.files = None if self._path is None else file_states(self._path)
+        """The state of the file that they are recognised by; they need not be read for it."""
+        by_rows = self.files is None and not self._remote
         self.rows = RowMark(keep=recording) if by_rows else None
         """Takes in the rows as they are read, where they come from no file."""
-
-    @property
-    def by_file(self) -> bool:
-        """Whether the records are recognised by a file, so that they need not be read for it."""
-        return self._files is not None
 
     def identity(self, revision: int = 0, since: int = 0) -> Identity:
         """The records as a revision; of an account that nobody else can open there is none."""
         if not self._remote:
             return Identity(revision, since, in_memory=self._in_memory)
         steady = self._path is not None
-        return Identity(revision, since, self._path, self._files, steady=steady, in_memory=False)
+        return Identity(revision, since, self._path, self.files, steady=steady, in_memory=False)
 
     def bound(
         self,
@@ -181,7 +177,7 @@ class Recognition:
 
     def _chunks(self, card: Card | None) -> Chunks | None:
         """Return what reads the chunks of the records; None where nothing can."""
-        path, files = self._path, self._files
+        path, files = self._path, self.files
         if path is None or files is None:
             return None if self.rows is None else self.rows.chunks
 
@@ -203,15 +199,15 @@ class Recognition:
         """Return what the records are recognised by; a ledger keeps the digests of files."""
         if self.rows is not None:
             return self.rows.text()
-        if self._files is None or self._path is None:
+        if self.files is None or self._path is None:
             assert isinstance(dataset, RemoteDataset)
             return dataset.mark()
         states = None
         if ledger is not None and account in ledger.datasets():
             states = States(ledger, account, released=False)
         version, before = (states and states.load(_DIGESTS)) or (-1, {})
-        mark, digests = file_mark(self._files, before)
-        if file_states(self._path) != self._files:
+        mark, digests = file_mark(self.files, before)
+        if file_states(self._path) != self.files:
             raise NotReady(_MOVING)
         if states is not None and digests != before:
             states.save(_DIGESTS, version + 1, digests)
@@ -227,25 +223,19 @@ def keep_unit(ledger: Ledger, account: str, card: Card) -> None:
     """
     unit = {"unit": card.unit, "user_column": card.user_column}
     states = States(ledger, account, released=False)
-    if states.load(_UNIT) is None:
-        states.save(_UNIT, 0, unit)  # whoever is first
-    known = states.load(_UNIT)
+    if states.load(UNIT) is None:
+        states.save(UNIT, 0, unit)  # whoever is first
+    known = states.load(UNIT)
     if known is not None and known[1] == unit:
         return
     asked = ledger.entries(account, kind="reserve", limit=1)
-    if asked or known is None or not states.save(_UNIT, known[0] + 1, unit):
+    if asked or known is None or not states.save(UNIT, known[0] + 1, unit):
         raise AccountConflict(
             "The account adds up promises to another unit of privacy (record, or user by a user "
             "column) than this card protects, and the two do not add up. Keep 'unit' and "
             "'user_column' as they were, or give the data an account of their own with "
             "name='...' (--name)."
         )
-
-
-def unit_of(ledger: Ledger, account: str) -> str:
-    """Return whom an account protects: a ``record`` or a ``user``."""
-    unit = States(ledger, account, released=False).load(_UNIT)
-    return "record" if unit is None else str(unit[1]["unit"])
 
 
 @dataclass(frozen=True)
@@ -380,15 +370,13 @@ def advanced(
     the rows of a query are read here once.
     """
     seen = Recognition(source, engine=engine, recording=True)
-    dataset = None
-    if not seen.by_file:
-        watch = None if seen.rows is None else seen.rows.add
-        dataset, _ = open_data(source, card, engine, watch=watch)
-    try:
+    with ExitStack() as opened_here:
+        dataset = None
+        if seen.files is None:
+            watch = None if seen.rows is None else seen.rows.add
+            dataset, _ = open_data(source, card, engine, watch=watch)
+            opened_here.callback(dataset.close)
         mark = seen.mark(dataset, ledger, account)
-    finally:
-        if dataset is not None:
-            dataset.close()
     return seen.bound(
         ledger, account, mark, card=card, advance=reason, growth=growth, actor=actor
     ).revision

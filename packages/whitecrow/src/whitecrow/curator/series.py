@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -110,18 +111,15 @@ def next_step(
     name, lost, charged = curator.name, 0, False
     while lost < _TRIES:
         step = _step(curator, inquiry)
-        held, snapshot = _paid(curator, step.spends)
-        charged = charged or bool(held)
-        try:
+        with ExitStack() as releasing:
+            held, snapshot = _paid(curator, step.spends, releasing)
+            charged = charged or bool(held)
             if step.answer is None:
                 closed = _closed(curator, inquiry, step.kept, held, progress)
                 state, states = {**closed, RUNS: step.runs}, States(curator.ledger, name)
                 lost += not states.save(step.name, step.version + 1, state)
             for reservation in held:
                 curator.ledger.settle(name, reservation, _OPENED)
-        finally:
-            for reservation in held:
-                reservation.release()
         if step.answer is not None:
             alarm = inquiry.question.alarm(step.answer)
             if alarm is not None:  # the chain keeps it, for the dataset's timeline
@@ -133,21 +131,17 @@ def next_step(
 
 
 def _paid(
-    curator: Curator, spends: list[ChargeRequest]
+    curator: Curator, spends: list[ChargeRequest], releasing: ExitStack
 ) -> tuple[list[Reservation], AccountSnapshot]:
-    """Charge what is not paid yet; return the spends that are to be settled."""
+    """Charge what is not paid yet; return the spends that are to be settled, then released."""
     held: list[Reservation] = []
-    try:
-        for spend in spends:
-            outcome, snapshot = curator._reserve(spend)
-            if isinstance(outcome, Reservation):
-                held.append(outcome)
-            elif not outcome.answered:
-                raise failure()
-    except BaseException:
-        for reservation in held:
-            reservation.release()
-        raise
+    for spend in spends:
+        outcome, snapshot = curator._reserve(spend)
+        if isinstance(outcome, Reservation):
+            releasing.callback(outcome.release)
+            held.append(outcome)
+        elif not outcome.answered:
+            raise failure()
     return held, snapshot
 
 

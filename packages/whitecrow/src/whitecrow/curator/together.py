@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.curator.execution import InProcess
-from whitecrow.custodian import failure, write_down
-from whitecrow.errors import InvalidInput, RecordsElsewhere, Unreachable
+from whitecrow.curator.execution import Answer, InProcess, behind
+from whitecrow.custodian import failure
+from whitecrow.errors import InvalidInput, NotReady, RecordsElsewhere, Unreachable
 from whitecrow.ledger import Reservation
 from whitecrow.ledger.states import States
 from whitecrow.question import Question
@@ -41,19 +38,17 @@ def take_part(
             "Sites compute together in the process that holds the records: open the dataset "
             "without private execution."
         )
-    request = curator.inquire(question).request
-    outcome, _ = curator._reserve(replace(request, digest=label, location=None))
-    states, charged = States(curator.ledger, curator.name), isinstance(outcome, Reservation)
-    if isinstance(outcome, Reservation):
-        reservation = outcome
-        try:
-            if not reservation.fresh:  # of an attempt that ended before it sent anything
-                raise _used()
-            outcome = curator.ledger.settle(curator.name, reservation, {"label": agreement})
-        finally:
-            reservation.release()
+
+    def burned(reservation: Reservation) -> dict[str, str]:
+        if not reservation.fresh:  # of an attempt that ended before it sent anything
+            raise _used()
+        return {"label": agreement}
+
+    order = replace(curator.inquire(question).request, digest=label, location=None)
+    outcome, _, charged = curator._paid_once(order, burned)
     if not outcome.answered:
         raise failure()
+    states = States(curator.ledger, curator.name)
     if charged:
         answer = _computed(execution, question, release, states)
         states.save(label, 0, {"agreement": agreement, "answer": answer})
@@ -65,19 +60,27 @@ def take_part(
 
 
 def _computed(execution: InProcess, question: Question, release: Compute, states: States) -> Any:
-    try:
-        facts = type_of(question).gather(question, execution._dataset, execution._engine, None)
-        return json.loads(json.dumps(release(facts), allow_nan=False))
-    except Unreachable:
+    dropped_out = False
+
+    def compute() -> Answer | None:
+        nonlocal dropped_out
+        try:
+            facts = type_of(question).gather(question, execution._dataset, execution._engine, None)
+            return Answer.of(release(facts))
+        except (NotReady, Unreachable):
+            dropped_out = True
+            return None
+
+    answer = behind(question.kind, execution._log, compute)
+    if answer is not None:
+        return answer.value
+    if dropped_out:
         raise InvalidInput(
             "This attempt is void: a site dropped out of it. Begin again without that site, under "
             "a new label; what was sent counts as spent."
-        ) from None
-    except Exception:  # noqa: BLE001 - whatever it was, nobody else must see it
-        with contextlib.suppress(Exception):
-            write_down(execution._log, question.kind, traceback.format_exc())
-        states.fail()
-        raise failure() from None
+        )
+    states.fail()
+    raise failure()
 
 
 def _used() -> InvalidInput:

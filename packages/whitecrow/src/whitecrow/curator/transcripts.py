@@ -25,7 +25,7 @@ from whitecrow.curator.execution import behind
 from whitecrow.curator.series import series_order
 from whitecrow.custodian import failure
 from whitecrow.errors import AccountConflict, InvalidInput, LedgerBusy, NotAllowed
-from whitecrow.ledger import AccountSnapshot, ChargeRequest, Reservation
+from whitecrow.ledger import AccountSnapshot, ChargeRequest
 from whitecrow.ledger.states import States
 from whitecrow.question import Progress
 from whitecrow.screening import MOST_REPLAYED, Law, Screening, shaped, written_places
@@ -54,14 +54,9 @@ def next_answers(
             "Screening needs records that stay in memory: open the data with the engine local or "
             "gpu. Nothing was asked or spent."
         )
-    outcome, snapshot = curator._reserve(order)
-    charged = isinstance(outcome, Reservation)
-    if isinstance(outcome, Reservation):
-        reservation, opened = outcome, {"open": question.law(curator.card).to_json()}
-        try:
-            outcome = curator.ledger.settle(curator.name, reservation, opened)
-        finally:
-            reservation.release()
+    outcome, snapshot, charged = curator._paid_once(
+        order, lambda _: {"open": question.law(curator.card).to_json()}
+    )
     if not outcome.answered:
         raise failure()
     law = Law.from_json(outcome.answer["open"])
@@ -180,7 +175,7 @@ class Transcript:
                     return
         raise LedgerBusy("Another process keeps asking this series; try again.")
 
-    def _append(self, digests: Sequence[bytes], anomalies: Sequence[int], places: Places) -> bool:
+    def _append(self, digests: Sequence[bytes], anomalies: Sequence[int], places: Places) -> None:
         here, before = self._here, len(self._here["digests"]) // (2 * _DIGEST)
         flags = [written_places(places[at]) for at in anomalies]
         state = {
@@ -189,9 +184,8 @@ class Transcript:
             "places": here["places"] + flags,
             "ended": False,
         }
-        if saved := self._save(state):
+        if self._save(state):
             self._take(digests, anomalies, flags)
-        return saved
 
     def _take(
         self, digests: Sequence[bytes], anomalies: Sequence[int], places: Sequence[str]

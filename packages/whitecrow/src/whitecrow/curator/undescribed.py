@@ -185,7 +185,6 @@ class Asked(Protocol):
 
     def ask(self, question: Question, card: Card, left: DifferentialPrivacy) -> Release:
         """Ask about the records under a card, if all that is ``left`` to ask can be paid."""
-        ...
 
 
 @dataclass

@@ -50,9 +50,8 @@ from whitecrow.ledger.spatial import AddUp, Ball, Crowded, Geometry, Location, S
 from whitecrow.ledger.statements import BY_QUESTION, GIVE_UP, SHARE
 from whitecrow.ledger.transaction import AccountTransaction, has_hash, names
 from whitecrow.ledger.witness.guard import guard_of
-from whitecrow.plan import Plan
 from whitecrow.privacy import Guarantee, Unit, ZeroConcentrated
-from whitecrow.terms import LINES, Budget, canonical
+from whitecrow.terms import LINES, Budget, Plan, canonical
 
 __all__ = ["CLOSED", "ChargeRequest", "Ledger", "Quote"]
 

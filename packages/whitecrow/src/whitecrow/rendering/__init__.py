@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib.resources import files
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -44,18 +45,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = 
     1
     """
     title = f"<caption>{escaped(caption)}</caption>" if caption else ""
-    top = "".join(f'<th scope="col">{escaped(cell)}</th>' for cell in head)
-    body = "".join(
-        f'<tr><th scope="row">{escaped(first)}</th>'
-        + "".join(f"<td>{escaped(cell)}</td>" for cell in rest)
-        + "</tr>"
-        for first, *rest in rows
-    )
+    top, name = _cells('th scope="col"', head), 'th scope="row"'
+    body = "".join(f"<tr>{_cells(name, row[:1])}{_cells('td', row[1:])}</tr>" for row in rows)
     label = escaped(caption or head[0])
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>{title}'
         f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _cells(tag: str, cells: Iterable[object]) -> str:
+    """Cells of a table, each in an element ``tag``, which may have attributes."""
+    name = tag.partition(" ")[0]
+    return "".join(f"<{tag}>{escaped(cell)}</{name}>" for cell in cells)
 
 
 def fold(summary: str, body: str) -> str:
@@ -271,14 +273,12 @@ def notebook(
 
 def notebook_table(rows: Sequence[Sequence[object]], head: Sequence[str] = ()) -> str:
     """A table as a notebook shows it; the first cell of a row names the row."""
-    top = "".join(f'<th style="{_CELL};font-weight:600">{escaped(cell)}</th>' for cell in head)
+    name, cell = f'th style="{_CELL};font-weight:500;opacity:.75"', f'td style="{_CELL}"'
     lines = "".join(
-        f'<tr style="background:none"><th style="{_CELL};font-weight:500;opacity:.75">'
-        f"{escaped(first)}</th>"
-        + "".join(f'<td style="{_CELL}">{escaped(cell)}</td>' for cell in rest)
-        + "</tr>"
-        for first, *rest in rows
+        f'<tr style="background:none">{_cells(name, row[:1])}{_cells(cell, row[1:])}</tr>'
+        for row in rows
     )
+    top = _cells(f'th style="{_CELL};font-weight:600"', head)
     titles = f"<tr>{top}</tr>" if top else ""
     return f'<table style="border:0;border-collapse:collapse">{titles}{lines}</table>'
 
@@ -307,6 +307,8 @@ def progress_bar(*, stderr: bool = False) -> Iterator[Callable[[int, int, str], 
 
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 12, 10, 42
+
+Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -383,6 +385,11 @@ class Plot:
         """A line through points."""
         path = "L".join(f"{self._x(x):.1f},{self._y(y):.1f}" for x, y in values)
         return self._add(f'<path class="line {tone}" d="M{path}"/>', tone, name, frame, shown)
+
+    def steps(self, points: Points, tone: str, *, name: str) -> Plot:
+        """A line that goes up and down in steps."""
+        flat = [end for (x, y), (later, _) in pairwise(points) for end in ((x, y), (later, y))]
+        return self.line([*flat, *points[-1:]], tone, name=name)
 
     def dots(
         self,
@@ -523,39 +530,27 @@ class Picture:
         return target
 
 
-@dataclass(frozen=True)
-class Interactive:
-    """A figure with a slider or tips, for a notebook: it brings its style and its script along."""
-
-    body: str
-
-    def _repr_html_(self) -> str:
-        return (
-            f'<div class="whitecrow"><style>{theme(".whitecrow")}</style>{self.body}'
-            f"<script>{script()}</script></div>"
-        )
-
-
 def series(points: Sequence[Mapping[str, Any]]) -> Plot:
     """The released values of a publication, each with one standard deviation of its noise."""
-    shown = [(n, one) for n, one in enumerate(points) if one.get("value") is not None]
-    values = [float(one["value"]) for _, one in shown]
-    errors = [float(one.get("error") or 0.0) for _, one in shown]
-    low = min((v - e for v, e in zip(values, errors, strict=True)), default=0.0)
-    high = max((v + e for v, e in zip(values, errors, strict=True)), default=1.0)
+    shown = [
+        (n, float(point["value"]), float(point.get("error") or 0.0), point.get("period", n))
+        for n, point in enumerate(points)
+        if point.get("value") is not None
+    ]
+    low = min((value - error for _, value, error, _ in shown), default=0.0)
+    high = max((value + error for _, value, error, _ in shown), default=1.0)
     room = (high - low) * 0.05 or 1.0
     plot = Plot(
         Axis("period", 0, max(1, len(points) - 1)),
         Axis("released value", low - room, high + room),
         f"{len(shown)} released values",
     )
-    for (n, _), value, error in zip(shown, values, errors, strict=True):
+    for n, value, error, _ in shown:
         if error:
             plot.line([(n, value - error), (n, value + error)], "thin")
-    plot.line([(n, value) for (n, _), value in zip(shown, values, strict=True)], "accent")
+    plot.line([(n, value) for n, value, _, _ in shown], "accent")
     return plot.dots(
-        Dot(n, value, f"{one.get('period', n)}: {value:,.5g} ± {error:.3g}")
-        for (n, one), value, error in zip(shown, values, errors, strict=True)
+        Dot(n, value, f"{period}: {value:,.5g} ± {error:.3g}") for n, value, error, period in shown
     )
 
 
@@ -568,45 +563,40 @@ def histogram(
     label: str, borders: Sequence[float], heights: Sequence[float], ends: tuple[str, str]
 ) -> str:
     """Bars between borders, with what stands below the first and the last."""
-
-    def shapes() -> Iterator[str]:
-        lower, length, floor = borders[0], borders[-1] - borders[0], TALL - 16
-        top = max(heights) or 1.0
-        for place, height in enumerate(heights):
-            left, right = (WIDE * (one - lower) / length for one in borders[place : place + 2])
-            tall = floor * height / top
-            yield (
-                f'<rect x="{left:.1f}" y="{floor - tall:.1f}" width="{max(0.5, right - left):.1f}" '
-                f'height="{tall:.1f}" fill="{_PALE}"/>'
-            )
-        for at, anchor, words in ((0, "start", ends[0]), (WIDE, "end", ends[1])):
-            yield (
-                f'<text x="{at}" y="{TALL - 3}" text-anchor="{anchor}" font-size="11" '
-                f'fill="currentColor">{escaped(words)}</text>'
-            )
-
-    return _svg(label, shapes())
+    floor, top = TALL - 16, max(heights) or 1.0
+    edges = [WIDE * (border - borders[0]) / (borders[-1] - borders[0]) for border in borders]
+    shapes = []
+    for (left, right), height in zip(pairwise(edges), heights, strict=True):
+        tall = floor * height / top
+        shapes.append(
+            f'<rect x="{left:.1f}" y="{floor - tall:.1f}" width="{max(0.5, right - left):.1f}" '
+            f'height="{tall:.1f}" fill="{_PALE}"/>'
+        )
+    for at, anchor, words in ((0, "start", ends[0]), (WIDE, "end", ends[1])):
+        shapes.append(
+            f'<text x="{at}" y="{TALL - 3}" text-anchor="{anchor}" font-size="11" '
+            f'fill="currentColor">{escaped(words)}</text>'
+        )
+    return _svg(label, shapes)
 
 
 def ranked(label: str, counts: Sequence[tuple[str, float]]) -> str:
     """A bar for each common value, the most common first."""
-
-    def shapes() -> Iterator[str]:
-        best = sorted(counts, key=lambda item: -item[1])[:_MOST_BARS]
-        top, step = max([*(count for _, count in best), 1e-9]), TALL / max(1, len(best))
-        for place, (value, count) in enumerate(best):
-            y, words = place * step, value if len(value) <= 24 else value[:23] + "…"
-            yield (
-                f'<rect x="120" y="{y + 1:.1f}" width="{(WIDE - 120) * max(count, 0) / top:.1f}" '
-                f'height="{max(1.0, step - 2):.1f}" fill="{_PALE}"/>'
-                f'<text x="114" y="{y + step * 0.75:.1f}" text-anchor="end" '
-                f'font-size="{min(11.0, step - 1):.1f}" fill="currentColor">{escaped(words)}</text>'
-            )
-
-    return _svg(label, shapes())
+    best = sorted(counts, key=lambda item: -item[1])[:_MOST_BARS]
+    top, step = max([*(count for _, count in best), 1e-9]), TALL / max(1, len(best))
+    shapes = []
+    for rank, (value, count) in enumerate(best):
+        y, words = rank * step, value if len(value) <= 24 else value[:23] + "…"
+        shapes.append(
+            f'<rect x="120" y="{y + 1:.1f}" width="{(WIDE - 120) * max(count, 0) / top:.1f}" '
+            f'height="{max(1.0, step - 2):.1f}" fill="{_PALE}"/>'
+            f'<text x="114" y="{y + step * 0.75:.1f}" text-anchor="end" '
+            f'font-size="{min(11.0, step - 1):.1f}" fill="currentColor">{escaped(words)}</text>'
+        )
+    return _svg(label, shapes)
 
 
-def _svg(label: str, shapes: Iterator[str]) -> str:
+def _svg(label: str, shapes: Iterable[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escaped(label)}" '
         f'width="{WIDE}" height="{TALL}" viewBox="0 0 {WIDE} {TALL}">{"".join(shapes)}</svg>'
@@ -635,16 +625,20 @@ def history(timeline: Mapping[str, Any], line: str = "differential") -> Plot:
     def when(at: str) -> float:
         return (_seconds(at) - first) / length
 
-    spent = _steps(timeline["spent"], line, when, end)
-    cap = _steps(timeline["budget"], line, when, end, begin=False)
+    def course(entries: Sequence[Mapping[str, Any]], *start: tuple[float, float]) -> Points:
+        amounts = ((when(entry["at"]), entry[line]) for entry in entries)
+        points = [*start, *((x, float(Fraction(y))) for x, y in amounts if y is not None)]
+        return [*points, *((end, y) for _, y in points[-1:])]
+
+    spent, cap = course(timeline["spent"], (0.0, 0.0)), course(timeline["budget"])
     # An earlier cap may have been far larger; what is left now is to be seen.
     top = max((y for _, y in (*spent, *cap[-1:])), default=1.0) or 1.0
     label = f"{len(timeline['events'])} events; ε spent and the cap over {end:,.3g} {unit}"
     since = min(moments, key=_seconds)[:16].replace("T", " ") if moments else ""
     plot = Plot(Axis(f"{unit} since {since}", 0, end), Axis("ε", 0, 1.1 * top), label)
     if cap:
-        plot.line(cap, "muted", name="cap")
-    plot.line(spent, "accent", name="spent")
+        plot.steps(cap, "muted", name="cap")
+    plot.steps(spent, "accent", name="spent")
     for kind, tone in _TONES.items():
         dots = []
         for event in timeline["events"]:
@@ -658,20 +652,6 @@ def history(timeline: Mapping[str, Any], line: str = "differential") -> Plot:
         if dots:
             plot.dots(dots, radius=4, tone=tone, name="" if kind in _RULED else kind)
     return plot
-
-
-def _steps(
-    points: Sequence[Mapping[str, Any]], line: str, when: Any, end: float, *, begin: bool = True
-) -> list[tuple[float, float]]:
-    """Corners of a line that goes up and down in steps; what has no bound is left out."""
-    corners: list[tuple[float, float]] = [(0.0, 0.0)] if begin else []
-    for point in points:
-        if point[line] is not None:
-            x, y = when(point["at"]), float(Fraction(point[line]))
-            if corners:
-                corners.append((x, corners[-1][1]))
-            corners.append((x, y))
-    return [*corners, (end, corners[-1][1])] if corners else []
 
 
 def _seconds(at: str) -> float:
