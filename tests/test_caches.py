@@ -96,7 +96,7 @@ CACHES = {
     ("whitecrow/publish/plan.py", "_scales"): "the plan",
     ("whitecrow/question.py", "_sentence"): "a price",
     ("whitecrow/screening/law.py", "_entries"): "a public law",
-    ("whitecrow/screening/law.py", "_chosen"): "a model and a price",
+    ("whitecrow/screening/law.py", "chosen"): "a model and a price",
     ("whitecrow/screening/law.py", "table"): "a public law",
     ("whitecrow/learned.py", "_common_ledger"): "nothing",
 }  # fmt: skip

@@ -19,16 +19,7 @@ from whitecrow.counting.parameters import (
     whole_space,
 )
 from whitecrow.data import Card
-from whitecrow.declaration import (
-    Choice,
-    Declared,
-    Delta,
-    Epsilon,
-    Flag,
-    Maybe,
-    Relation,
-    Whole,
-)
+from whitecrow.declaration import Choice, Declared, Delta, Epsilon, Flag, Maybe, Relation, Whole
 from whitecrow.errors import invalid
 from whitecrow.limits import Limits
 from whitecrow.neighbours import NeighbourRelation
@@ -152,7 +143,39 @@ class Count(Question):
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
         guess = self.guesses.from_json(guesses).expected_cluster_size
-        return count_words(self, card, guess)
+        cluster_size = self.expected_cluster_size if guess is None else guess
+        columns, calibration = self.subspace(card), self.calibration(card)
+        expected = calibration.expected_sensitivity(cluster_size)
+        worst = float(calibration.cap)
+        figures = {
+            "mechanism": calibration.mechanism,
+            "columns": list(columns),
+            "expected_cluster_size": cluster_size,
+            "median_error": calibration.error(0.5, expected),
+            "error_95": calibration.error(0.95, expected),
+            "worst_median_error": calibration.error(0.5, worst),
+            "worst_error_95": calibration.error(0.95, worst),
+            "global_sensitivity": calibration.cap,
+        }
+        error = f"{figures['median_error']:.3g} (median) and {figures['error_95']:.3g} (95 %)"
+        if calibration.decay is None:
+            off = f"Error, whatever the data: {error}."
+        else:
+            off = (
+                f"Expected error: {error}, if about {cluster_size} records near the threshold "
+                "share a ball (a public guess); whatever the data, "
+                f"{figures['worst_median_error']:.3g} and {figures['worst_error_95']:.3g}. The "
+                "error itself is not released, for it depends on the data."
+            )
+        mean = ", distances averaged over the columns" if self.normalised else ""
+        words = (
+            f"The number of records that have at most {self.model.beta} records, themselves "
+            f"included, within {self.model.radius:g} of them ({self.model.metric} over "
+            f"{', '.join(columns)}{mean}), by {calibration.mechanism}"
+            f"{' (chosen from public facts)' if self.mechanism == 'auto' else ''}: "
+            f"{_NOISES[calibration.mechanism]}. {off}"
+        )
+        return words, figures
 
     def says(self, answer: Any) -> Said:
         where = ", ".join(self.columns or ()) or "all columns of numbers"
@@ -171,50 +194,3 @@ _NOISES = {
     "analytic_gaussian": "discrete Gaussian noise, scaled by the global sensitivity",
     "paper_gaussian": "the paper's Gaussian noise, scaled by the smooth sensitivity",
 }
-
-
-def count_words(question: Count, card: Card, guess: int | None) -> tuple[str, dict[str, Any]]:
-    expected = question.expected_cluster_size if guess is None else guess
-    columns = question.subspace(card)
-    calibration = question.calibration(card)
-    figures = {
-        "mechanism": calibration.mechanism,
-        "columns": list(columns),
-        **error_figures(calibration, expected),
-    }
-    mean = ", distances averaged over the columns" if question.normalised else ""
-    words = (
-        f"The number of records that have at most {question.model.beta} records, themselves "
-        f"included, within {question.model.radius:g} of them ({question.model.metric} over "
-        f"{', '.join(columns)}{mean}), by {calibration.mechanism}"
-        f"{' (chosen from public facts)' if question.mechanism == 'auto' else ''}: "
-        f"{_NOISES[calibration.mechanism]}. {error_words(calibration, figures)}"
-    )
-    return words, figures
-
-
-def error_figures(calibration: Calibration, cluster_size: int) -> dict[str, Any]:
-    """Return the expected error of a count, and the error at the worst."""
-    expected = calibration.expected_sensitivity(cluster_size)
-    worst = float(calibration.cap)
-    return {
-        "expected_cluster_size": cluster_size,
-        "median_error": calibration.error(0.5, expected),
-        "error_95": calibration.error(0.95, expected),
-        "worst_median_error": calibration.error(0.5, worst),
-        "worst_error_95": calibration.error(0.95, worst),
-        "global_sensitivity": calibration.cap,
-    }
-
-
-def error_words(calibration: Calibration, figures: Mapping[str, Any]) -> str:
-    """Say how far off the answer will be."""
-    error = f"{figures['median_error']:.3g} (median) and {figures['error_95']:.3g} (95 %)"
-    if calibration.decay is None:
-        return f"Error, whatever the data: {error}."
-    return (
-        f"Expected error: {error}, if about {figures['expected_cluster_size']} records near the "
-        "threshold share a ball (a public guess); whatever the data, "
-        f"{figures['worst_median_error']:.3g} and {figures['worst_error_95']:.3g}. The error "
-        "itself is not released, for it depends on the data."
-    )

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from whitecrow.card import Card
+from whitecrow.detector.arithmetic import Floats
 from whitecrow.detector.detector import Detector, shown, usual
-from whitecrow.detector.model import Floats, Grid
+from whitecrow.detector.model import Grid
 from whitecrow.detector.records import batches, one_record
 from whitecrow.errors import invalid
 from whitecrow.figures import new_figure, panels
@@ -158,7 +159,7 @@ def draw_column(detector: Detector, name: str, record: Any, axes: Any) -> Any:
     if record is not None:
         given = one_record(record)[name]
         title += f"; here it is {given}"
-        alone = Card(detector.card.name, (detector.card.column(name),))
+        alone = Card(detector.card.name, (detector.seen.column(name),))
         rows, whole, _ = next(batches({name: given}, alone, detector.rarest))
         if whole[0] and rows[0, 0] != grid.absent:
             (axis.axvline if grid.ordered else axis.axhline)(rows[0, 0], color=_RED)

@@ -10,16 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow._compiled import KERNELS
+from whitecrow.detector.arithmetic import Floats, Int32s, Int64s
 from whitecrow.detector.model import POINTS, Grid, Model, Tables
 
 BLOCK = 4096
 _GUESSES = 1024
 
-Coordinates = npt.NDArray[np.int32]
-Edges = npt.NDArray[np.float64]
 Narrow = npt.NDArray[np.uint16]
-Scores = npt.NDArray[np.int64]
-Matrix = npt.NDArray[np.float64]
 
 COMPILED = importlib.util.find_spec("numba") is not None
 """Whether loops can be compiled; a test sets it to compare."""
@@ -38,10 +35,10 @@ class Encoder:
     """Finds the cell of a value, and writes down what is known of the cell."""
 
     grid: Grid
-    look: npt.NDArray[np.int32]  # what is written for each cell
+    look: Int32s  # what is written for each cell
 
     @cached_property
-    def search(self) -> tuple[Edges, float, float, npt.NDArray[np.int32], int]:
+    def search(self) -> tuple[Floats, float, float, Int32s, int]:
         """What a value's cell is found by.
 
         The edges with NaN behind them; an origin and a pace, which make a guess of a value; how
@@ -62,12 +59,12 @@ class Encoder:
         return np.append(edges, np.full(1 << steps, np.nan)), origin, pace, marks, steps
 
     @cached_property
-    def _known(self) -> npt.NDArray[np.int64]:
+    def _known(self) -> Int64s:
         """The three rows in one number: a coordinate has 16 bits, what a value is worth 32."""
         first, second, alone = self.look.astype(np.int64)
         return np.asarray(alone << 32 | second << 16 | first)
 
-    def write(self, values: npt.NDArray[np.float64], target: Coordinates) -> None:
+    def write(self, values: Floats, target: Int32s) -> None:
         """Write the rows of each value's cell."""
         if _compiles(len(values)):
             from whitecrow.detector import kernels
@@ -76,9 +73,7 @@ class Encoder:
         else:
             target[:] = self.look[:, self.grid.codes(values)]
 
-    def add_scores(
-        self, values: npt.NDArray[np.float64], first: Narrow, second: Narrow, scores: Scores
-    ) -> None:
+    def add_scores(self, values: Floats, first: Narrow, second: Narrow, scores: Int64s) -> None:
         """Write the two coordinates of each value, and add what it is worth alone; compiled."""
         from whitecrow.detector import kernels
 
@@ -93,7 +88,7 @@ def encoders(model: Model) -> tuple[Encoder, ...]:
     )
 
 
-def coordinates_of(columns: tuple[Encoder, ...], rows: Matrix) -> Coordinates:
+def coordinates_of(columns: tuple[Encoder, ...], rows: Floats) -> Int32s:
     """Return the coordinates of records: all logarithmic ones, then all ranks, and so on."""
     width, kinds = len(columns), columns[0].look.shape[0]
     coordinates = np.empty((kinds * width, len(rows)), dtype=np.int32)
@@ -102,7 +97,7 @@ def coordinates_of(columns: tuple[Encoder, ...], rows: Matrix) -> Coordinates:
     return coordinates
 
 
-def count_cells(tables: Tables, coordinates: Coordinates, counts: npt.NDArray[np.int64]) -> None:
+def count_cells(tables: Tables, coordinates: Int32s, counts: Int64s) -> None:
     """Add one to a cell of every table for each record."""
     if _compiles(coordinates.shape[1]):
         from whitecrow.detector import kernels
@@ -115,7 +110,7 @@ def count_cells(tables: Tables, coordinates: Coordinates, counts: npt.NDArray[np
         counts[first:last] += np.bincount(cells, minlength=last - first)
 
 
-def count_codes(grids: tuple[Grid, ...], rows: Matrix, counts: npt.NDArray[np.int64]) -> None:
+def count_codes(grids: tuple[Grid, ...], rows: Floats, counts: Int64s) -> None:
     """Add one to a cell of every column's grid for each record, one grid after the other."""
     first = 0
     for place, grid in enumerate(grids):
@@ -124,7 +119,7 @@ def count_codes(grids: tuple[Grid, ...], rows: Matrix, counts: npt.NDArray[np.in
         first += grid.cells
 
 
-def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> Scores:
+def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Floats) -> Int64s:
     """Return the scores of records in units of worth; columns that lie together are faster."""
     scores = np.zeros(len(rows), dtype=np.int64)
     add = _add_compiled if _compiles(len(rows)) else _add_plainly
@@ -132,7 +127,7 @@ def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> Scor
     return scores
 
 
-def _add_plainly(model: Model, columns: tuple[Encoder, ...], rows: Matrix, scores: Scores) -> None:
+def _add_plainly(model: Model, columns: tuple[Encoder, ...], rows: Floats, scores: Int64s) -> None:
     tables, worths = model.joint
     for first in range(0, len(rows), BLOCK):
         coordinates = coordinates_of(columns, rows[first : first + BLOCK])
@@ -142,7 +137,7 @@ def _add_plainly(model: Model, columns: tuple[Encoder, ...], rows: Matrix, score
             part += worths[tables.cells(table, coordinates)]
 
 
-def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Matrix, scores: Scores) -> None:
+def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Floats, scores: Int64s) -> None:
     from whitecrow.detector import kernels
 
     tables, worths = model.joint

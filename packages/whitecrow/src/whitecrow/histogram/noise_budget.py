@@ -32,11 +32,6 @@ def concentrated(epsilon: Fraction, delta: Fraction) -> Fraction:
     Canonne, Kamath and Steinke 2020, Corollary 13: for every order ``a > 1``,
     ``delta = exp((a-1)(a rho - epsilon)) / (a-1) (1 - 1/a)^a`` suffices. Solved for rho, with
     ``a ln(a / (a-1)) >= 1`` and logarithms rounded against us.
-
-    Examples
-    --------
-    >>> round(float(concentrated(Fraction(1), Fraction(1, 10**6))), 4)
-    0.0243
     """
     inverse = log_inverse_upper(delta)
 

@@ -18,7 +18,7 @@ from whitecrow.card import LEAST_SCALE, MOST_SCALE, date_text
 from whitecrow.data import Card, Column
 from whitecrow.data.template import written
 from whitecrow.errors import InvalidInput
-from whitecrow.histogram.line import Edges, Line, line_of
+from whitecrow.histogram.line import Floats, Ints, Line, line_of
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.privacy.composition import joint_promise
 
@@ -28,9 +28,6 @@ _MISSING = "(missing)"
 PROFILE_FORM = "whitecrow-profile 1"
 _DIGITS = 17
 _NEAR = 1 / 64
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -202,7 +199,7 @@ class TableProfile:
             raise InvalidInput(f"The column {name!r} has no categories; ask for its quantiles.")
         return {v: max(0, c) for v, c in zip(column.values, column.counts, strict=True)}
 
-    def histogram(self, name: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def histogram(self, name: str) -> tuple[Floats, Floats]:
         """Return the borders of a column's cells and the part of its values in each."""
         column = self._numbers(name)
         below = running(np.array(column.counts))
@@ -460,14 +457,8 @@ class TableProfile:
 # Quantiles of noisy counts
 
 
-def running(counts: npt.NDArray[np.int64]) -> Floats:
-    """Return how many records lie below each border: never falling, as near as can be.
-
-    Examples
-    --------
-    >>> running(np.array([4, -2, 4])).tolist()
-    [0.0, 3.0, 3.0, 6.0]
-    """
+def running(counts: Ints) -> Floats:
+    """Return how many records lie below each border: never falling, as near as can be."""
     from scipy.optimize import isotonic_regression
 
     sums = np.concatenate([[0.0], np.cumsum(counts, dtype=np.float64)])
@@ -476,7 +467,7 @@ def running(counts: npt.NDArray[np.int64]) -> Floats:
     return np.asarray(isotonic_regression(inner).x, dtype=np.float64)
 
 
-def quantile(line: Line, edges: Edges, counts: npt.NDArray[np.int64], rank: float) -> float:
+def quantile(line: Line, edges: Floats, counts: Ints, rank: float) -> float:
     """Return a value below which about a part ``rank`` of the values lies.
 
     Within a cell, values are taken to be spread evenly; of values near the place found, the one

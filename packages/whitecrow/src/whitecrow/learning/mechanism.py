@@ -23,11 +23,7 @@ def release(question: Learn, facts: LearnFacts, source: Source | None = None) ->
 
 
 def learn(
-    question: Learn,
-    facts: LearnFacts,
-    source: Source | None = None,
-    *,
-    money: Money | None = None,
+    question: Learn, facts: LearnFacts, source: Source | None = None, *, money: Money | None = None
 ) -> Detector:
     """Release the detector; ``proof.md`` has the theorem.
 

@@ -184,8 +184,7 @@ class Learn(Question):
     )
     epsilon: Epsilon = Epsilon()
     delta: Delta = Delta(
-        help="Above 0 allows Gaussian noise, which is far smaller here: 1e-6, say.",
-        default="0",
+        help="Above 0 allows Gaussian noise, which is far smaller here: 1e-6, say.", default="0"
     )
     relation: Relation = Relation(default="add_remove")
     false_alarms: Maybe[tuple[float, ...], Sequence[float]] = Maybe(
@@ -295,7 +294,7 @@ class Learn(Question):
         enough = worth_it(law, paid, len(names))
         words = [
             f"A detector over {len(names)} columns: noisy counts of all records in a few hundred "
-            "public tables. It scores any number of records at no further price.",
+            "public tables. It scores any number of records at no further price."
         ]
         if unseen := [column.name for column in card.columns if column.name not in names]:
             words.append(f"Not looked at: {_first(unseen)}.")
@@ -435,11 +434,6 @@ def expected(law: str, epsilon: float, columns: int, records: float) -> Quality:
     """Interpolate the table, in the logarithms of epsilon and of the records; ends are held.
 
     The law is ``"laplace"`` for pure privacy, ``"gaussian"`` for (epsilon, 1e-6).
-
-    Examples
-    --------
-    >>> expected("gaussian", 1.0, 10, 30_000).lead > expected("gaussian", 0.1, 10, 300).lead
-    True
     """
     table = np.array(_TABLE[law, columns <= FEW])
     size, price = math.log(max(records, 1.0)), math.log(max(epsilon, 1e-9))

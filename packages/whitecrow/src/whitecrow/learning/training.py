@@ -9,8 +9,8 @@ from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow.detector.arithmetic import Floats, Int32s, Int64s
 from whitecrow.detector.model import CUTS, PARTS, SPAN, UNIT, Grid, Model
 from whitecrow.detector.scoring import Encoder
 from whitecrow.histogram.facts import Answers
@@ -31,9 +31,6 @@ from whitecrow.learning.question import (
 # fullest cells cut into sixteen. Each record is in one cell of a histogram, so all that matters
 # for privacy is the noise added to it; which cells are cut is read off noisy counts. The rest is
 # post-processing.
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _WINSOR = 0.01
 _MOST_DRAWN = 0.3
@@ -104,17 +101,17 @@ def learn_marginals(
     )
 
 
-def _split(noisy: Ints, sizes: list[int]) -> list[Ints]:
+def _split(noisy: Int64s, sizes: list[int]) -> list[Int64s]:
     """Return the counts of each column."""
     return np.split(noisy, np.cumsum(sizes)[:-1])
 
 
-def _groups(grid: Grid) -> Ints:
+def _groups(grid: Grid) -> Int64s:
     """Which sixteenth of the grid each cell belongs to."""
     return np.arange(grid.cells) * min(CUTS, grid.cells) // grid.cells
 
 
-def _reconciled(above: Floats, below: Ints, group: Ints, high: float, low: float) -> Floats:
+def _reconciled(above: Floats, below: Int64s, group: Int64s, high: float, low: float) -> Floats:
     """Return the counts of cells that fit both rounds best.
 
     Each group's count is the average of both rounds by their precision. Within a group cells
@@ -147,7 +144,7 @@ def _shares(values: Floats, records: float) -> Floats:
     return np.diff(running, prepend=0.0) / PARTS
 
 
-def look_of(grid: Grid, share: Floats, records: float, noise: float) -> npt.NDArray[np.int32]:
+def look_of(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
     """Return the two coordinates of each cell: logarithmic, and rank.
 
     The logarithmic one is ``sign(t) log(1 + |t|)`` of the standardised value, cut at 3; mean and
@@ -181,9 +178,7 @@ def look_of(grid: Grid, share: Floats, records: float, noise: float) -> npt.NDAr
     return np.clip(np.rint((both + 3.0) * UNIT), 0, SPAN).astype(np.int32)
 
 
-def _look_with_missing(
-    grid: Grid, share: Floats, records: float, noise: float
-) -> npt.NDArray[np.int32]:
+def _look_with_missing(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
     """Put missing values at the low end of both coordinates, and all others a unit away from it."""
     rest = share[1:].sum()
     others = share[1:] / rest if rest > 0 else np.full(len(share) - 1, 1 / (len(share) - 1))

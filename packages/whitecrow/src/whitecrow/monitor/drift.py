@@ -13,14 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from whitecrow.detector import Model
 from whitecrow.histogram.noise_budget import Noise
-from whitecrow.monitor.streams import Strategy
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from whitecrow.monitor.streams import Floats, Ints, Strategy
 
 CELLS = 8
 _ROUNDS = 4

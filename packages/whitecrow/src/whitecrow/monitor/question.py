@@ -99,10 +99,7 @@ class Monitor(Question):
         default="1/20",
     )
     drift_share: Exact = Exact(
-        below=1,
-        help="The part of the price for the alarm.",
-        default="1/5",
-        group="details",
+        below=1, help="The part of the price for the alarm.", default="1/5", group="details"
     )
     seed: Whole = Learn.seed
 

@@ -41,14 +41,7 @@ _FINE = 1024
 
 @dataclass(frozen=True)
 class Strategy:
-    """A lower triangular matrix of whole numbers, and what follows from it.
-
-    Examples
-    --------
-    >>> year = strategy("gaussian", 12)
-    >>> round(float(year.deviation(0, 12)), 2), round(float(year.deviation(11, 12)), 2)
-    (1.61, 1.13)
-    """
+    """A lower triangular matrix of whole numbers, and what follows from it."""
 
     # {"laplace", "gaussian"}: Of the noise: whether the l1 or the l2 norm of a column counts.
     law: str

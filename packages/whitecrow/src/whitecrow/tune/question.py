@@ -52,7 +52,7 @@ class Tune(Question):
     reply_seconds = 0.5
     served_up_to: ClassVar[Mapping[str, int]] = {"radii": 1_000}
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "error_95": ("off by at most, 95 % of the time", "number"),
+        "error_95": ("off by at most, 95 % of the time", "number")
     }
 
     columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
@@ -143,7 +143,7 @@ class Tune(Question):
 
     def subspace(self, card: Card) -> tuple[str, ...]:
         """Return the columns that are compared."""
-        return whole_space("Tune", card, self.metric) if self.columns is None else self.columns
+        return self.columns or whole_space("Tune", card, self.metric)
 
     def model(self, index: int) -> DistanceAnomaly:
         """Return the model with one of the radii."""
@@ -203,37 +203,28 @@ class Tune(Question):
         return DifferentialPrivacy(self.epsilon, unit=self.relation)
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-        method, error = self.chosen_method(card), self.errors(card)
-        figures = {
-            "method": method,
-            "radii": len(self.radii),
-            "error_95": error[method],
-            "expected_cluster_size": self.expected_cluster_size,
-        }
-        size = self.expected_cluster_size
+        method, size = self.chosen_method(card), self.expected_cluster_size
+        error = self.errors(card)[method]
         guess = f", if about {size} records near the threshold share a ball"
         words = (
             f"The radius, one of {len(self.radii)} between {self.radii[0]:g} and "
             f"{self.radii[-1]:g}, at which about {float(self.share):.3g} of the records have at "
             f"most {self.beta} records within it ({self.metric} over "
             f"{', '.join(self.subspace(card))}), by {method}. The number of outliers at the answer "
-            f"is off by at most {error[method]:.3g} with probability 95 %, beside the steps of the "
+            f"is off by at most {error:.3g} with probability 95 %, beside the steps of the "
             f"grid{guess if method == 'search' else ''}."
         )
-        return words, figures
+        figures = {"method": method, "radii": len(self.radii), "error_95": error}
+        return words, {**figures, "expected_cluster_size": size}
 
     def says(self, answer: Any) -> Said:
-        detail = (
-            f"With beta {self.beta} and {self.metric} about {float(self.share):.3g} of the records "
-            "are outliers."
-        )
-        return Said(f"Radius {answer:g}", detail)
+        share = f"about {float(self.share):.3g} of the records are outliers"
+        return Said(f"Radius {answer:g}", f"With beta {self.beta} and {self.metric} {share}.")
 
 
 def cost(question: Tune, card: Card, records: int) -> Limits:
     """A count for every radius, or a noisy count for every step of the bisection."""
-    width = len(question.subspace(card))
+    width, noise = len(question.subspace(card)), question.noise(card)
     if question.chosen_method(card) == "exponential":
         return in_turn([pairs_cost(width, records)], times=len(question.radii))
-    noise = question.noise(card)
     return in_turn([noisy_count_cost(width, records, noise, question.beta)], times=question.steps)
