@@ -45,7 +45,6 @@ CACHES = {
     ("whitecrow/histogram/noise_budget.py", "concentrated"): "a price",
     ("whitecrow/histogram/line.py", "root"): "a column's type and bounds",
     ("whitecrow/learning/question.py", "rates"): "the question",
-    ("whitecrow/monitor/drift.py", "_spans"): "the horizon",
     ("whitecrow/monitor/drift.py", "sets"): "a released layout",
     ("whitecrow/monitor/drift.py", "weight"): "the horizon and a released layout",
     ("whitecrow/monitor/question.py", "calendar"): "the question",

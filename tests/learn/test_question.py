@@ -206,5 +206,8 @@ def test_values_of_any_size_are_learned_without_bounds() -> None:
 
 
 def test_more_records_at_a_higher_price_are_expected_to_lead_by_more() -> None:
-    much, little = expected("gaussian", 1.0, 10, 30_000), expected("gaussian", 0.1, 10, 300)
-    assert much.lead > little.lead
+    (_, much), (_, little) = (
+        expected("gaussian", 1.0, 10, 30_000),
+        expected("gaussian", 0.1, 10, 300),
+    )
+    assert much > little

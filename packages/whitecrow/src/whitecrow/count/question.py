@@ -6,18 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.counting import parameters as counting
 from whitecrow.counting.calibration import CLUSTER_SIZE, MECHANISMS, Calibration
-from whitecrow.counting.parameters import (
-    ClusterSize,
-    Subspace,
-    check_columns,
-    check_model,
-    counted_model,
-    noise_for,
-    noisy_count_cost,
-    normalised_model,
-    whole_space,
-)
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Delta, Epsilon, Flag, Maybe, Relation, Whole
 from whitecrow.errors import invalid
@@ -60,12 +50,14 @@ class Count(Question):
     }
 
     columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
-        Subspace(help="The subspace: columns of numbers. All of the card's, unless given."),
+        counting.Subspace(
+            help="The subspace: columns of numbers. All of the card's, unless given."
+        ),
         default=None,
         kw_only=False,
     )
     model: DistanceChoice = DistanceChoice(
-        counted_model,
+        counting.counted_model,
         help="What an outlier is: few records near it.",
         more='The paper\'s "fewer than k neighbours" is ``beta = k``.',
     )
@@ -89,7 +81,7 @@ class Count(Question):
         default=False,
         group="details",
     )
-    expected_cluster_size: Whole = ClusterSize(default=CLUSTER_SIZE)
+    expected_cluster_size: Whole = counting.ClusterSize(default=CLUSTER_SIZE)
     raw: Flag = Flag(
         help="Return the noisy count as it is, also below 0.", default=False, group="details"
     )
@@ -98,19 +90,19 @@ class Count(Question):
         """A guess for the expected error; the tuning stays the question's."""
 
         expected_cluster_size: Maybe[int, int] = Maybe(
-            ClusterSize(default=CLUSTER_SIZE), default=None, former="crowding"
+            counting.ClusterSize(default=CLUSTER_SIZE), former="crowding"
         )
 
     def settle(self) -> None:
         """Refuse what cannot be counted privately, and a Gaussian without a delta."""
-        check_model(self.model)
+        counting.check_model(self.model)
         if self.mechanism in _GAUSSIANS and self.delta == 0:
             hint = "Gaussian noise is never purely private; the default mechanism is."
             raise invalid("Count", "delta", f"above 0 for {self.mechanism}", 0, hint)
 
     def subspace(self, card: Card) -> tuple[str, ...]:
         """Return the columns that are compared."""
-        return self.columns or whole_space("Count", card, self.model.metric)
+        return self.columns or counting.whole_space("Count", card, self.model.metric)
 
     def neighbour_relation(self, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" on this card."""
@@ -118,7 +110,7 @@ class Count(Question):
 
     def calibration(self, card: Card) -> Calibration:
         """Return the noise: mechanism, scale and tuning, from public facts alone."""
-        return noise_for(
+        return counting.noise_for(
             self._model(card),
             self.subspace(card),
             card,
@@ -131,10 +123,10 @@ class Count(Question):
 
     def _model(self, card: Card) -> DistanceAnomaly:
         size = len(self.subspace(card))
-        return normalised_model(self.model, size) if self.normalised else self.model
+        return counting.normalised_model(self.model, size) if self.normalised else self.model
 
     def check(self, card: Card) -> None:
-        check_columns("Count", self.subspace(card), card, self.model.metric)
+        counting.check_columns("Count", self.subspace(card), card, self.model.metric)
         self.calibration(card)
 
     def price(self, card: Card) -> Guarantee:
@@ -185,7 +177,9 @@ class Count(Question):
 def cost(question: Count, card: Card, records: int) -> Limits:
     """One noisy count."""
     width = len(question.subspace(card))
-    return noisy_count_cost(width, records, question.calibration(card), question.model.beta)
+    return counting.noisy_count_cost(
+        width, records, question.calibration(card), question.model.beta
+    )
 
 
 _NOISES = {

@@ -7,6 +7,7 @@ record is a sum of integers: the same on every machine, in any order of addition
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -80,7 +81,7 @@ class Tables:
         members[table, self.axis % columns] = True
         return members
 
-    def reaches(self, least: Int32s) -> Floats:
+    def reaches(self, least: Sequence[int] | Int32s) -> Floats:
         """Return for each cell of each table how far from the middle its farthest axis lies.
 
         In units of the logarithmic coordinate, on average over the cell. ``least`` says for each
@@ -311,22 +312,16 @@ class Model:
         as single ones (an Isolation Forest learns from so many records a tree).
         """
         floor = max(self.noise, 1.0, self.records / _RARE)
-        beyond = np.maximum(self.tables.reaches(self._begins) - self.near, 0.0)
+        # Where values with a distance begin: after the missing ones. Ranks, categories have none.
+        begins = [grid.apart * UNIT if grid.ordered else SPAN for grid in self.grids]
+        begins += len(begins) * [SPAN]
+        beyond = np.maximum(self.tables.reaches(begins) - self.near, 0.0)
         surprise = -softlog(self.counts, floor) + self.far * beyond
         weight = np.maximum(self.counts - self.noise, 0.0)
         base = self.tables.base
         for first, last in pairwise(base):
             surprise[first:last] = _standard(surprise[first:last], weight[first:last])
         return surprise
-
-    @cached_property
-    def _begins(self) -> Int32s:
-        """For each coordinate where values with a distance begin: after the missing ones.
-
-        Ranks and categories have no distances.
-        """
-        begins = [grid.apart * UNIT if grid.ordered else SPAN for grid in self.grids]
-        return np.array([*begins, *len(begins) * [SPAN]], dtype=np.int32)
 
     @cached_property
     def tails(self) -> tuple[Floats, ...]:

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from whitecrow.card import Card
-from whitecrow.detector.arithmetic import Floats
 from whitecrow.detector.detector import Detector, shown, usual
-from whitecrow.detector.model import Grid
 from whitecrow.detector.records import batches, one_record
 from whitecrow.errors import invalid
 from whitecrow.figures import new_figure, panels
@@ -53,18 +51,18 @@ def draw(detector: Detector, path: Path) -> Path:
     """Draw the cumulative distribution of each column (the shares of categories)."""
     names = detector.columns[:_MOST]
     figure, axes = panels(len(names))
-    for name, axis, grid, share in zip(
-        names, axes, detector.model.grids, detector.model.shares, strict=False
-    ):
-        _draw_distribution(detector, name, axis, grid, share)
+    for name, axis in zip(names, axes, strict=True):
+        _draw_distribution(detector, name, axis)
         axis.set_title(name, fontsize=9)
     figure.suptitle(f"Released distributions of {detector.card.name}")
     figure.savefig(path, dpi=110)
     return path
 
 
-def _draw_distribution(detector: Detector, name: str, axis: Any, grid: Grid, share: Floats) -> None:
+def _draw_distribution(detector: Detector, name: str, axis: Any) -> None:
     """Draw the cumulative distribution of a column, or the shares of its categories."""
+    place = detector.columns.index(name)
+    grid, share = detector.model.grids[place], detector.model.shares[place]
     if grid.ordered:
         # Of the values that are there; what is missing has no place on the axis.
         share = share[grid.apart :] / max(share[grid.apart :].sum(), 1e-9)
@@ -149,7 +147,7 @@ def draw_column(detector: Detector, name: str, record: Any, axes: Any) -> Any:
     place = detector.columns.index(name)
     grid, share = detector.model.grids[place], detector.model.shares[place]
     axis = _drawn_on(axes, 6, 3.5)
-    _draw_distribution(detector, name, axis, grid, share)
+    _draw_distribution(detector, name, axis)
     title = f"{name}: usual is {usual(detector, name)}"
     if grid.ordered:
         part = share[grid.apart :] / max(share[grid.apart :].sum(), 1e-9)

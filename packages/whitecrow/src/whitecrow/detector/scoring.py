@@ -122,12 +122,9 @@ def count_codes(grids: tuple[Grid, ...], rows: Floats, counts: Int64s) -> None:
 def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Floats) -> Int64s:
     """Return the scores of records in units of worth; columns that lie together are faster."""
     scores = np.zeros(len(rows), dtype=np.int64)
-    add = _add_compiled if _compiles(len(rows)) else _add_plainly
-    add(model, columns, rows, scores)
-    return scores
-
-
-def _add_plainly(model: Model, columns: tuple[Encoder, ...], rows: Floats, scores: Int64s) -> None:
+    if _compiles(len(rows)):
+        _add_compiled(model, columns, rows, scores)
+        return scores
     tables, worths = model.joint
     for first in range(0, len(rows), BLOCK):
         coordinates = coordinates_of(columns, rows[first : first + BLOCK])
@@ -135,6 +132,7 @@ def _add_plainly(model: Model, columns: tuple[Encoder, ...], rows: Floats, score
         part += coordinates[2 * len(columns) :].sum(axis=0, dtype=np.int64)
         for table in range(len(tables)):
             part += worths[tables.cells(table, coordinates)]
+    return scores
 
 
 def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Floats, scores: Int64s) -> None:

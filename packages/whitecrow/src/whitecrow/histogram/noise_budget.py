@@ -34,7 +34,6 @@ def concentrated(epsilon: Fraction, delta: Fraction) -> Fraction:
     ``a ln(a / (a-1)) >= 1`` and logarithms rounded against us.
     """
     inverse = log_inverse_upper(delta)
-
     best = max(
         (epsilon + (_log_lower(order - 1) + 1 - inverse) / (order - 1)) / order
         for order in (*range(2, 65), *(round(64 * 1.1**k) for k in range(45)))

@@ -59,8 +59,10 @@ def column_svg(profile: TableProfile, name: str) -> str:
     return histogram(label, borders.tolist(), heights.tolist(), ends)
 
 
-def densities(profile: TableProfile, name: str) -> tuple[Floats, Floats] | None:
-    """Return borders and heights of the middle 98 % of a column, for a picture."""
+def _content(profile: TableProfile, name: str) -> dict[str, int] | tuple[Floats, Floats] | None:
+    """Return common values, or borders and heights of the middle 98 %; None if there is nothing."""
+    if isinstance(profile.column(name), Categories):
+        return profile.categories(name)
     if profile.bounds(name) is None:
         return None
     borders, shares = profile.histogram(name)
@@ -94,13 +96,6 @@ def drawn(profile: TableProfile) -> list[Any]:
     return list(axes[: len(shown)])
 
 
-def _content(profile: TableProfile, name: str) -> dict[str, int] | tuple[Floats, Floats] | None:
-    """Return what there is to draw of a column: its common values, or borders and heights."""
-    if isinstance(profile.column(name), Categories):
-        return profile.categories(name)
-    return densities(profile, name)
-
-
 def drawn_column(profile: TableProfile, name: str, ax: Any = None) -> Any:
     """Draw one column, on the given Axes or on a figure of its own; return the Axes."""
     content = _content(profile, name)
@@ -109,9 +104,9 @@ def drawn_column(profile: TableProfile, name: str, ax: Any = None) -> Any:
     axis = panels(1)[1][0] if ax is None else ax
     axis.set_title(name, fontsize=9)
     if isinstance(content, dict):
-        most = sorted(content.items(), key=lambda item: -item[1])[:_MOST_BARS]
-        axis.barh(range(len(most)), [count for _, count in most], color=_PALE)
-        axis.set_yticks(range(len(most)), [value for value, _ in most], fontsize=7)
+        most = dict(sorted(content.items(), key=lambda item: -item[1])[:_MOST_BARS])
+        axis.barh(range(len(most)), list(most.values()), color=_PALE)
+        axis.set_yticks(range(len(most)), list(most), fontsize=7)
         return axis
     borders, heights = content
     axis.stairs(heights, borders, fill=True, color=_PALE)

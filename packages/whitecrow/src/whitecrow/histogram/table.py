@@ -148,13 +148,11 @@ class TableProfile:
         end it is only known where it begins, so bounds go no farther.
         """
         column = self._numbers(name)
-        counts = np.array(column.counts, dtype=np.float64)
-        full = np.flatnonzero(counts > self._sure(column.deviation))
+        full = np.flatnonzero(np.array(column.counts) > self._sure(column.deviation))
         if not len(full):
             return None
         line = self.line(name)
-        borders = line.borders(np.array(column.edges))
-        ends = borders[full[0] : full[-1] + 2]
+        ends = line.borders(np.array(column.edges))[full[0] : full[-1] + 2]
         finite = ends[np.isfinite(ends)]
         if not len(finite):
             return None
@@ -232,20 +230,14 @@ class TableProfile:
             self._drafted(column) if column.name in self.names else column
             for column in self.basis.columns
         ]
-        used = [
-            column
-            for column in columns
-            if column.type != "text" or column.name == self.basis.user_column
-        ]
+        person = self.basis.user_column
+        used = [column for column in columns if column.type != "text" or column.name == person]
+        source = f"priced question {self.entry}" if self.entry else "merged profiles"
         return replace(
             self.basis,
             columns=tuple(used or columns),
-            sources={**self.basis.sources, "profile": self._source},
+            sources={**self.basis.sources, "profile": source},
         )
-
-    @property
-    def _source(self) -> str:
-        return f"priced question {self.entry}" if self.entry else "merged profiles"
 
     def merge(self, *others: TableProfile, apart: bool = False, overlap: int = 0) -> TableProfile:
         """Return one profile of several datasets' records; the counts and their noise add up.
@@ -298,39 +290,30 @@ class TableProfile:
         bounds = self.bounds(column.name)
         if column.bounded or bounds is None:
             return column
-        lower, upper = bounds
-        kind = int if column.type != "number" else float
-        drafted = replace(
-            column,
-            lower=kind(lower),
-            upper=kind(upper),
-            outside="clip",
-            scale=column.scale or self.scale(column.name),
-            source="priced question",
-        )
+        kind = float if column.type == "number" else int
+        lower, upper = map(kind, bounds)
+        scale = column.scale or self.scale(column.name)
+        changes: dict[str, Any] = {"lower": lower, "upper": upper, "scale": scale}
+        drafted = replace(column, **changes, outside="clip", source="priced question")
         if column.missing == "fill":
             return drafted
-        middle = min(max(self.quantile(column.name, 0.5), lower), upper)
+        middle = min(max(self.quantile(column.name, 0.5), bounds[0]), bounds[1])
         return replace(drafted, missing="fill", fill=kind(middle))
 
     def _drafted_category(self, column: Column, released: Categories) -> Column:
-        unlisted = released.values[released.listed :]
         named = sum(max(0, count) for count in released.counts)
         if not released.values or (column.type == "text" and 2 * named < self.records):
             return column  # mostly rare texts: no category
         some = released.missing > self._sure(released.deviation)
-        if not unlisted and not (some and column.missing != "fill"):
+        filled, unlisted = column.missing == "fill", released.values[released.listed :]
+        if not unlisted and (filled or not some):
             return column
-        drafted = replace(
-            column, type="category", categories=released.values, source="priced question"
-        )
-        if column.missing == "fill":
-            return drafted
-        # Rare values are not named, and leave no record out: they count as missing.
-        categories = (*released.values, _MISSING)
-        return replace(
-            drafted, categories=categories, missing="fill", fill=_MISSING, outside="missing"
-        )
+        changes: dict[str, Any] = {"categories": released.values}
+        if not filled:
+            # Rare values are not named, and leave no record out: they count as missing.
+            changes = {"missing": "fill", "fill": _MISSING, "outside": "missing"}
+            changes["categories"] = (*released.values, _MISSING)
+        return replace(column, type="category", source="priced question", **changes)
 
     def draft(self) -> dict[str, Any]:
         """Return the drafted card as JSON, marked as a draft until a custodian accepts it."""
@@ -368,9 +351,9 @@ class TableProfile:
         if isinstance(column, Categories):
             best = sorted(self.categories(name).items(), key=lambda item: -item[1])
             common = ", ".join(f"{value} {count:,}" for value, count in best[:3])
-            if len(best) > 3:
-                common += f", and {len(best) - 3} more"
-            return [name, column.kind, "", "", "", common or "no value is common enough", missing]
+            more = f", and {len(best) - 3} more" if len(best) > 3 else ""
+            words = f"{common}{more}" or "no value is common enough"
+            return [name, column.kind, "", "", "", words, missing]
         bounds = self.bounds(name)
         if bounds is None:
             return [name, column.kind, "?", "?", "?", "nothing but noise", missing]
@@ -417,10 +400,7 @@ class TableProfile:
             "form": PROFILE_FORM,
             "records": self.records,
             "columns": [
-                {
-                    key: list(value) if isinstance(value, tuple) else value
-                    for key, value in vars(column).items()
-                }
+                {key: list(v) if isinstance(v, tuple) else v for key, v in vars(column).items()}
                 for column in self.columns
             ],
             "card": self.basis.to_json(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from whitecrow.question import Progress
 class ByColumn:
     """The cells of each column's grid, one grid after the other."""
 
+    words: ClassVar = "counting by column"
     grids: tuple[Grid, ...]
     device: Device | None = None
 
@@ -33,17 +35,23 @@ class ByColumn:
     def size(self) -> int:
         return sum(grid.cells for grid in self.grids)
 
+    @property
+    def ends(self) -> Counts:
+        """Where the cells of each column but the last end."""
+        return np.cumsum([grid.cells for grid in self.grids])[:-1]
+
     def count(self, rows: Matrix, counts: Counts) -> None:
-        if self.device is not None:
+        if self.device is None:
+            scoring.count_codes(self.grids, rows, counts)
+        else:
             on_gpu.count_codes(self.device, self.grids, rows, counts)
-            return
-        scoring.count_codes(self.grids, rows, counts)
 
 
 @dataclass(frozen=True, eq=False)
 class ByTable:
     """The cells of tables."""
 
+    words: ClassVar = "counting by table"
     columns: tuple[scoring.Encoder, ...]
     tables: Tables
     device: Device | None = None
@@ -53,16 +61,17 @@ class ByTable:
         return int(self.tables.base[-1])
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        if self.device is not None:
+        if self.device is None:
+            scoring.count_cells(self.tables, scoring.coordinates_of(self.columns, rows), counts)
+        else:
             on_gpu.count_cells(self.device, self.columns, self.tables, rows, counts)
-            return
-        scoring.count_cells(self.tables, scoring.coordinates_of(self.columns, rows), counts)
 
 
 @dataclass(frozen=True, eq=False)
 class ByScore:
     """Intervals of the score: the last holds what is above all edges."""
 
+    words: ClassVar = "counting by score"
     model: Model
     edges: Counts
     device: Device | None = None
@@ -128,14 +137,7 @@ def gather(
             on_device = replace(cells, device=device)
             counts = counted_by(on_device, dataset, names, batch=on_gpu.BATCH, alone=True)
         if progress is not None:
-            progress(1, 1, _WORDS[type(cells)])
+            progress(1, 1, cells.words)
         return counts
 
     return LearnFacts(count, dataset.card)
-
-
-_WORDS = {
-    ByColumn: "counting by column",
-    ByTable: "counting by table",
-    ByScore: "counting by score",
-}

@@ -14,16 +14,8 @@ from whitecrow.detector.arithmetic import Floats, Int32s, Int64s
 from whitecrow.detector.model import CUTS, PARTS, SPAN, UNIT, Grid, Model
 from whitecrow.detector.scoring import Encoder
 from whitecrow.histogram.facts import Answers
+from whitecrow.learning import question as recipe
 from whitecrow.learning.facts import ByColumn, ByTable, joined
-from whitecrow.learning.question import (
-    NEAR,
-    ROUNDS,
-    Family,
-    draw_tables,
-    families,
-    marginal_share,
-    weights,
-)
 
 # Stage 1: the distribution of each column, from noisy histograms on ever finer public grids.
 #
@@ -67,12 +59,14 @@ def learn_marginals(
     where the card makes it public, and grids are ``fixed`` where it was decided earlier which cells
     are cut.
     """
-    first, second, *others = (share * part for part in ROUNDS)
-    cells, groups = ByColumn(grids), [_groups(grid) for grid in grids]
+    first, second, *others = (share * part for part in recipe.ROUNDS)
+    # Which sixteenth of the grid each cell belongs to.
+    groups = [np.arange(grid.cells) * min(CUTS, grid.cells) // grid.cells for grid in grids]
+    cells = ByColumn(grids)
     noisy, wide = answers.counts(cells, first, len(grids), joined(groups))
-    coarse = _split(noisy, [int(group.max()) + 1 for group in groups])
+    coarse = np.split(noisy, np.cumsum([int(group.max()) + 1 for group in groups])[:-1])
     noisy, narrow = answers.counts(cells, second, len(grids))
-    fine = _split(noisy, [grid.cells for grid in grids])
+    fine = np.split(noisy, cells.ends)
     # Every column counts the same records.
     counted = float(np.mean([above.sum() for above in coarse])) if size is None else float(size)
     records = max(1.0, counted)
@@ -81,14 +75,17 @@ def learn_marginals(
         for above, below, group in zip(coarse, fine, groups, strict=True)
     ]
     for cut, part in enumerate(others):
+        orders = (np.argsort(-values, kind="stable")[:CUTS] for values in estimates)
+        chosen = (tuple(sorted(order.tolist())) for order in orders)
         grids = tuple(
-            grid.refined(_fullest(values) if fixed is None else fixed[place].cuts[cut])
+            grid.refined(fullest if fixed is None else fixed[place].cuts[cut])
             if grid.ordered
             else grid
-            for place, (grid, values) in enumerate(zip(grids, estimates, strict=True))
+            for place, (grid, fullest) in enumerate(zip(grids, chosen, strict=True))
         )
-        noisy, deviation = answers.counts(ByColumn(grids), part, len(grids))
-        for place, values in enumerate(_split(noisy, [grid.cells for grid in grids])):
+        cells = ByColumn(grids)
+        noisy, deviation = answers.counts(cells, part, len(grids))
+        for place, values in enumerate(np.split(noisy, cells.ends)):
             if grids[place].ordered:
                 # What the first rounds say of a cell is by far the more precise: it stays.
                 estimates[place] = _reconciled(
@@ -96,19 +93,8 @@ def learn_marginals(
                 )
     # A cumulative count adds up about four coarse and four fine cells on average.
     spread = math.sqrt(4 * wide**2 + 4 * narrow**2)
-    return Marginals(
-        grids, tuple(_shares(values, records) for values in estimates), records, spread
-    )
-
-
-def _split(noisy: Int64s, sizes: list[int]) -> list[Int64s]:
-    """Return the counts of each column."""
-    return np.split(noisy, np.cumsum(sizes)[:-1])
-
-
-def _groups(grid: Grid) -> Int64s:
-    """Which sixteenth of the grid each cell belongs to."""
-    return np.arange(grid.cells) * min(CUTS, grid.cells) // grid.cells
+    shares = tuple(_shares(values, records) for values in estimates)
+    return Marginals(grids, shares, records, spread)
 
 
 def _reconciled(above: Floats, below: Int64s, group: Int64s, high: float, low: float) -> Floats:
@@ -127,11 +113,6 @@ def _reconciled(above: Floats, below: Int64s, group: Int64s, high: float, low: f
     seen = np.bincount(group, weights=away * away, minlength=len(above))
     trust = np.maximum(0.0, 1.0 - np.maximum(sizes - 1, 1) * low / np.maximum(seen, 1e-9))
     return np.asarray((best / sizes)[group] + trust[group] * away)
-
-
-def _fullest(values: Floats) -> tuple[int, ...]:
-    order = np.argsort(-values, kind="stable")[:CUTS]
-    return tuple(sorted(int(place) for place in order))
 
 
 def _shares(values: Floats, records: float) -> Floats:
@@ -218,7 +199,7 @@ def train(
     seed: int = 0,
     size: int | None = None,
     layout: Model | None = None,
-    wanted: Callable[[float], tuple[tuple[Family, int], ...]] | None = None,
+    wanted: Callable[[float], tuple[tuple[recipe.Family, int], ...]] | None = None,
 ) -> Model:
     """Release the distributions of columns, then the counts of tables, for this share of the price.
 
@@ -227,7 +208,7 @@ def train(
     released number of records; the recipe does unless given.
     """
     money = answers.money
-    first = marginal_share(money.law, money.total)
+    first = recipe.marginal_share(money.law, money.total)
     fixed = None if layout is None else layout.grids
     marginals = learn_marginals(grids, answers, share * first, size=size, fixed=fixed)
     records = marginals.records
@@ -236,15 +217,15 @@ def train(
             look_of(grid, part, records, marginals.noise)
             for grid, part in zip(marginals.grids, marginals.shares, strict=True)
         )
-        chosen = wanted(records) if wanted else families(money.law, records, money.total)
-        tables = draw_tables(len(grids), chosen, seed)
+        chosen = wanted(records) if wanted else recipe.families(money.law, records, money.total)
+        tables = recipe.draw_tables(len(grids), chosen, seed)
     else:
         looks, tables = layout.looks, layout.tables
     encoders = tuple(Encoder(grid, look) for grid, look in zip(marginals.grids, looks, strict=True))
     cells = ByTable(encoders, tables)
     counts, deviation = answers.counts(cells, share * (1 - first), len(tables))
     limit = np.iinfo(np.int32)
-    peak, far = weights(len(grids), marginals.doubt)
+    peak, far = recipe.weights(len(grids), marginals.doubt)
     return Model(
         grids=marginals.grids,
         shares=marginals.shares,
@@ -256,5 +237,5 @@ def train(
         marginal_noise=marginals.noise,
         peak=peak,
         far=far,
-        near=NEAR,
+        near=recipe.NEAR,
     )

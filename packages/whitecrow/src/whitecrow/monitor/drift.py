@@ -101,17 +101,11 @@ class Watch:
     rate: float
 
     @cached_property
-    def _spans(self) -> list[tuple[int, int]]:
-        """The newest periods that are looked at: the last 1, 2, 4, ... of every step."""
-        return [span for step in range(1, self.strategy.horizon) for span in _newest(step)]
-
-    @cached_property
     def weight(self) -> float:
         """``ln(2 m / rate)`` for the ``m`` events that the bound on false alarms excludes."""
-        newest, old = len(self._spans), self.strategy.horizon - 1
-        events = sum(
-            len(column.sets) * (newest + old) + newest + old + 2 for column in self.columns
-        )
+        horizon = self.strategy.horizon
+        spans = sum(len(_newest(step)) for step in range(1, horizon)) + horizon - 1
+        events = sum(len(column.sets) * spans + spans + 2 for column in self.columns)
         return math.log(2 * max(1, events) / self.rate)
 
     def scan(self, releases: Sequence[Ints]) -> list[list[Move]]:
@@ -190,7 +184,7 @@ class Watch:
         """Return a shift that is sure to be seen by the last step, if it lasts half the horizon."""
         horizon = self.strategy.horizon
         middle = horizon // 2
-        if middle < 1 or horizon - middle < 1:
+        if middle < 1:
             return math.inf
         half = np.array([CELLS / 4])  # half of the records in half of the cells
         total = 0.0
@@ -201,5 +195,6 @@ class Watch:
 
 
 def _newest(step: int) -> list[tuple[int, int]]:
+    """The newest periods that are looked at: the last 1, 2, 4, ... of a step."""
     lengths = [1 << k for k in range(step.bit_length())]
     return [(step + 1 - length, step + 1) for length in lengths]

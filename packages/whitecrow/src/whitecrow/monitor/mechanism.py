@@ -37,10 +37,7 @@ def release(question: Monitor, facts: MonitorFacts, source: Source | None = None
 def resume(
     question: Monitor, facts: MonitorFacts, kept: Mapping[str, Any], source: Source | None = None
 ) -> dict[str, Any]:
-    """Close the steps that are not closed yet; ``proof.md`` has the theorem.
-
-    What was released before stays as it is.
-    """
+    """Close the steps that are not closed yet (``proof.md``); what was released before stays."""
     streams, card = Streams.from_json(kept), facts.card
     plan = question.plan(card)
 
@@ -109,8 +106,9 @@ def assembled(question: Monitor, card: Card, reader: Reader, layout: Model | Non
         worse = worse if money.law == "laplace" else worse * worse
         return families(money.law, records * horizon, money.total / worse)
 
-    share, seed = 1 - question.drift_share, question.seed
-    model = train(question.grids(card), reader, share, seed=seed, layout=layout, wanted=wanted)
+    share, learns = 1 - question.drift_share, question.learns(card)
+    grids, seed = learns.grids(card), learns.seed
+    model = train(grids, reader, share, seed=seed, layout=layout, wanted=wanted)
     watched = joined(groups(layout or model))
     reader.counts(ByColumn(model.grids), question.drift_share, len(model.grids), watched)
     return model

@@ -58,13 +58,11 @@ class Strategy:
         A record keeps its period, so that its effects are (a part of) one column. The records of a
         *user* may be others at every step: each row counts with its largest entry.
         """
-        sizes = [[self._size(entry) for entry in row] for row in self.rows]
+        power = 1 if self.law == "laplace" else 2
+        sizes = [[entry**power for entry in row] for row in self.rows]
         if user:
             return sum(max(row) for row in sizes)
         return max(sum(row[period] for row in sizes[period:]) for period in range(self.horizon))
-
-    def _size(self, entry: int) -> int:
-        return entry if self.law == "laplace" else entry * entry
 
     @cached_property
     def inverse(self) -> Floats:

@@ -188,8 +188,11 @@ class Member:
         if not self.numbers:
             self.numbers = self._drawn()
         self.rounds += 1
-        label = self._label(self.rounds)
-        hidden = numbers.astype(np.uint64) + mask(self.secrets, self.name, label, len(numbers))
+        # What the masks of a round are made from; no two rounds have the same.
+        label = [self.circle.agreement, self.subject, self.numbers, self.rounds]
+        hidden = numbers.astype(np.uint64) + mask(
+            self.secrets, self.name, json.dumps(label).encode(), len(numbers)
+        )
         return self.exchange(self.rounds, hidden).astype(np.int64)
 
     def _drawn(self) -> list[int]:
@@ -207,10 +210,6 @@ class Member:
             # Masks without this site's own number might have been used before.
             raise Unreachable("The coordinator did not return what this site drew.")
         return [int(word) for word in everybody]
-
-    def _label(self, number: int) -> bytes:
-        """Return what the masks of one round are made from; no two rounds have the same."""
-        return json.dumps([self.circle.agreement, self.subject, self.numbers, number]).encode()
 
 
 @dataclass(frozen=True)
@@ -251,8 +250,8 @@ class SharedMoney(Money):
     @classmethod
     def at(cls, money: Money, member: Member) -> SharedMoney:
         """Return money for a circle: a person at several sites contributes at each."""
-        wide = replace(money, contribution=money.contribution * member.circle.overlap)
-        return cls(wide.law, wide.total, wide.relation, wide.contribution, member=member)
+        contribution = money.contribution * member.circle.overlap
+        return cls(money.law, money.total, money.relation, contribution, member=member)
 
     @property
     def selects(self) -> bool:

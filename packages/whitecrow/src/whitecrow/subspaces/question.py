@@ -10,20 +10,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.counting import parameters as counting
 from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration
-from whitecrow.counting.parameters import (
-    ClusterSize,
-    cap_of,
-    check_columns,
-    check_model,
-    counted_model,
-    noise_for,
-    noisy_count_cost,
-    normalised_model,
-    pairs_cost,
-    whole_space,
-)
-from whitecrow.counting.parameters import Subspace as Columns
 from whitecrow.data import Card
 from whitecrow.declaration import Epsilon, Exact, Flag, Maybe, NameLists, Relation, Whole
 from whitecrow.errors import InvalidInput, invalid
@@ -88,13 +76,13 @@ class Subspaces(Question):
         default=None,
     )
     columns: Maybe[Subspace, Sequence[str]] = Maybe(
-        Columns(
+        counting.Subspace(
             help="With a size: the columns to combine. All of the card's numbers, unless given.",
             label="Columns to combine",
         ),
         default=None,
     )
-    model: DistanceChoice = DistanceChoice(counted_model, help="What an outlier is.")
+    model: DistanceChoice = DistanceChoice(counting.counted_model, help="What an outlier is.")
     epsilon: Epsilon = Epsilon(help="The price of everything together, exact: 0.1 or 1/10.")
     relation: Relation = Relation(default="add_remove")
     normalised: Flag = Flag(
@@ -112,7 +100,7 @@ class Subspaces(Question):
         default="0",
         group="price",
     )
-    expected_cluster_size: Whole = ClusterSize(default=CLUSTER_SIZE)
+    expected_cluster_size: Whole = counting.ClusterSize(default=CLUSTER_SIZE)
 
     def settle(self) -> None:
         """Refuse a choice of subspaces that says too little or too much."""
@@ -120,7 +108,7 @@ class Subspaces(Question):
             raise InvalidInput("Subspaces takes either a 'size' or a list of 'subspaces'.")
         if self.subspaces is not None and self.columns is not None:
             raise InvalidInput("Subspaces takes 'columns' with a 'size' only.")
-        check_model(self.model)
+        counting.check_model(self.model)
         if self.subspaces is not None:
             self._check_top(len(self.subspaces))
 
@@ -132,11 +120,13 @@ class Subspaces(Question):
         return tuple(itertools.combinations(self._pool(card), self.size))
 
     def _pool(self, card: Card) -> Subspace:
-        return self.columns or whole_space("Subspaces", card, self.model.metric)
+        return self.columns or counting.whole_space("Subspaces", card, self.model.metric)
 
     def model_in(self, subspace: Subspace) -> DistanceAnomaly:
         """Return the model as it applies in a subspace."""
-        return normalised_model(self.model, len(subspace)) if self.normalised else self.model
+        return (
+            counting.normalised_model(self.model, len(subspace)) if self.normalised else self.model
+        )
 
     def neighbour_relation(self, subspace: Subspace, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" in a subspace."""
@@ -148,7 +138,8 @@ class Subspaces(Question):
         by_width = {len(subspace): subspace for subspace in candidates}
         models = {width: self.model_in(subspace) for width, subspace in by_width.items()}
         return tuple(
-            cap_of(models[len(subspace)], subspace, card, self.relation) for subspace in candidates
+            counting.cap_of(models[len(subspace)], subspace, card, self.relation)
+            for subspace in candidates
         )
 
     def eta(self, card: Card) -> Fraction:
@@ -165,7 +156,7 @@ class Subspaces(Question):
 
     def count_noise(self, subspace: Subspace, card: Card) -> Calibration:
         """Return the noise of the count in a subspace that was found."""
-        return noise_for(
+        return counting.noise_for(
             self.model_in(subspace),
             subspace,
             card,
@@ -177,7 +168,7 @@ class Subspaces(Question):
     def check(self, card: Card) -> None:
         pool = self._pool(card) if self.subspaces is None else ()
         for subspace in self.subspaces or (pool,):
-            check_columns("Subspaces", subspace, card, self.model.metric)
+            counting.check_columns("Subspaces", subspace, card, self.model.metric)
         if self.size is None:
             return
         if self.size > len(pool):
@@ -250,10 +241,12 @@ def cost(question: Subspaces, card: Card, records: int) -> Limits:
     """Every candidate is counted; with counts in the answer, the best ones with their noise."""
     candidates = question.candidates(card)
     # By their widths, and not one by one: this is what refuses a question with very many of them.
-    widths = Counter(map(len, candidates))
-    parts = [in_turn([pairs_cost(width, records)], times) for width, times in widths.items()]
+    parts = [
+        in_turn([counting.pairs_cost(width, records)], times)
+        for width, times in Counter(map(len, candidates)).items()
+    ]
     if question.count_share:
         widest = max(candidates, key=len)
         noise, beta = question.count_noise(widest, card), question.model.beta
-        parts += [noisy_count_cost(len(widest), records, noise, beta)] * question.top
+        parts += [counting.noisy_count_cost(len(widest), records, noise, beta)] * question.top
     return in_turn(parts)

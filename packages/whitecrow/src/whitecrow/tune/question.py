@@ -12,18 +12,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.counting import parameters as counting
 from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration
-from whitecrow.counting.parameters import (
-    ClusterSize,
-    Subspace,
-    cap_of,
-    check_columns,
-    check_model,
-    noise_for,
-    noisy_count_cost,
-    pairs_cost,
-    whole_space,
-)
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Numbers, Relation, Whole
 from whitecrow.errors import InvalidInput
@@ -56,7 +46,9 @@ class Tune(Question):
     }
 
     columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
-        Subspace(help="The subspace: columns of numbers. All of the card's, unless given."),
+        counting.Subspace(
+            help="The subspace: columns of numbers. All of the card's, unless given."
+        ),
         default=None,
         kw_only=False,
     )
@@ -88,7 +80,7 @@ class Tune(Question):
         default="auto",
         group="details",
     )
-    expected_cluster_size: Whole = ClusterSize(default=CLUSTER_SIZE)
+    expected_cluster_size: Whole = counting.ClusterSize(default=CLUSTER_SIZE)
 
     class shortcuts(Shortcuts):
         """A grid of radii in equal ratios."""
@@ -134,7 +126,7 @@ class Tune(Question):
     def settle(self) -> None:
         """Refuse what cannot be counted privately at each of the radii."""
         for index in range(len(self.radii)):
-            check_model(self.model(index))
+            counting.check_model(self.model(index))
 
     @property
     def steps(self) -> int:
@@ -143,7 +135,7 @@ class Tune(Question):
 
     def subspace(self, card: Card) -> tuple[str, ...]:
         """Return the columns that are compared."""
-        return self.columns or whole_space("Tune", card, self.metric)
+        return self.columns or counting.whole_space("Tune", card, self.metric)
 
     def model(self, index: int) -> DistanceAnomaly:
         """Return the model with one of the radii."""
@@ -155,7 +147,7 @@ class Tune(Question):
 
     def cap(self, card: Card) -> int:
         """Return the global sensitivity of the count at any of the radii."""
-        return cap_of(self.model(0), self.subspace(card), card, self.relation)
+        return counting.cap_of(self.model(0), self.subspace(card), card, self.relation)
 
     def drift(self) -> Fraction:
         """Return how far the wanted number of outliers moves with one record."""
@@ -163,7 +155,7 @@ class Tune(Question):
 
     def noise(self, card: Card) -> Calibration:
         """Return the noise of each count of a search."""
-        return noise_for(
+        return counting.noise_for(
             self.model(0),
             self.subspace(card),
             card,
@@ -196,7 +188,7 @@ class Tune(Question):
         return min(errors, key=errors.__getitem__) if self.method == "auto" else self.method
 
     def check(self, card: Card) -> None:
-        check_columns("Tune", self.subspace(card), card, self.metric)
+        counting.check_columns("Tune", self.subspace(card), card, self.metric)
 
     def price(self, card: Card) -> Guarantee:
         self.check(card)
@@ -226,5 +218,7 @@ def cost(question: Tune, card: Card, records: int) -> Limits:
     """A count for every radius, or a noisy count for every step of the bisection."""
     width, noise = len(question.subspace(card)), question.noise(card)
     if question.chosen_method(card) == "exponential":
-        return in_turn([pairs_cost(width, records)], times=len(question.radii))
-    return in_turn([noisy_count_cost(width, records, noise, question.beta)], times=question.steps)
+        return in_turn([counting.pairs_cost(width, records)], times=len(question.radii))
+    return in_turn(
+        [counting.noisy_count_cost(width, records, noise, question.beta)], times=question.steps
+    )
