@@ -303,7 +303,8 @@ def _monitor(question: Any, *both: Any) -> Iterator[Part]:
             reader = question.reader(card, streams.steps, (0, step + 1), draw)
             reader.money = tape
             model = assembled(question, facts.card, reader, streams.layout)
-            streams = streams.grown(named(question, facts.card, model, step), tuple(reader.drawn))
+            first = streams.first or named(question, facts.card, model, step)
+            streams = Streams(first, (*streams.steps, tuple(reader.drawn)))
         tapes.append(tape)
     yield from _taped(tapes)
 

@@ -67,11 +67,8 @@ def _part(model: Model) -> tuple[dict[str, Any], bytes]:
     octets = (array.astype("<i4").view(np.uint8).reshape(-1, 4) for array in arrays.values())
     header = {
         "grids": [
-            {
-                field: getattr(grid, field)
-                for field in ("name", "ordered", "whole", "lower", "upper", "cuts", "absent")
-                if field != "absent" or grid.absent is not None
-            }
+            {field: getattr(grid, field) for field in _FIELDS}
+            | ({} if grid.absent is None else {"absent": grid.absent})
             for grid in model.grids
         ],
         "numbers": {
@@ -82,6 +79,7 @@ def _part(model: Model) -> tuple[dict[str, Any], bytes]:
     return header, b"".join(each.T.tobytes() for each in octets)
 
 
+_FIELDS = ("name", "ordered", "whole", "lower", "upper", "cuts")
 _NEWER = {"far": 0.0, "ranks": 1.0, "near": 0.0}
 """Numbers that older files do not have, and what they mean there."""
 _NUMBERS = {

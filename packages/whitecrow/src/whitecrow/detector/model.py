@@ -25,8 +25,7 @@ from whitecrow.detector.arithmetic import Flags, Floats, Int32s, Int64s, softlog
 # each into bins: ``(coordinate + offset) * pace >> SHIFT``. Integers only, so that a record has
 # the same cell on every engine and machine.
 
-UNIT = 1024
-"""Coordinate units in one standard deviation (logarithmic) or a third of the ranks."""
+UNIT = 1024  # coordinate units in one standard deviation (logarithmic) or a third of the ranks
 SPAN = 6 * UNIT
 SHIFT = 16
 
@@ -36,11 +35,10 @@ class Tables:
     """The layout of all tables, side by side; public."""
 
     start: Int32s  # where the axes of each table begin
-    # Which coordinate an axis cuts: column ``j``'s logarithmic one is ``j``, its rank ``columns +
-    # j``.
-    axis: Int32s
-    # offset, pace: How an axis is cut into bins.
-    offset: Int32s
+    axis: (
+        Int32s  # what it cuts: column ``j``'s logarithmic coordinate ``j``, or rank ``columns + j``
+    )
+    offset: Int32s  # how an axis is cut into bins
     pace: Int32s
 
     def __len__(self) -> int:
@@ -139,11 +137,9 @@ class Grid:
     name: str  # the column
     ordered: bool  # whether the order of values means anything; categories have none
     whole: bool  # whether values are whole numbers (integers, days, codes of categories)
-    # lower, upper: Public bounds; for categories 0 and the last code.
-    lower: float | None
+    lower: float | None  # public bounds; for categories 0 and the last code
     upper: float | None
-    # For each refinement: which cells of the grid before are cut into sixteen.
-    cuts: tuple[tuple[int, ...], ...] = ()
+    cuts: tuple[tuple[int, ...], ...] = ()  # of each refinement the cells that are cut into 16
     # What stands for a missing value where that is a value of its own: it has the first cell of a
     # column with an order, and lies below all values; of categories it is the last.
     absent: float | None = None
@@ -265,11 +261,9 @@ def grid_of(column: Column) -> Grid:
     return Grid(column.name, True, whole, lower, upper, absent=column.absent)
 
 
-POINTS = 256
-"""Units of worth in one."""
+POINTS = 256  # units of worth in one
 
-PARTS = 1 << 30
-"""Shares are multiples of one over this, so that a file holds them as whole numbers."""
+PARTS = 1 << 30  # shares are multiples of one over this, so that a file holds them as whole numbers
 
 _LEAST_SPREAD = 0.2
 _RARE = 256.0
@@ -282,8 +276,7 @@ class Model:
     """What was learned."""
 
     grids: tuple[Grid, ...]  # the cells of each column
-    # For each column the released part of the records in each of its cells; sums to one.
-    shares: tuple[Floats, ...]
+    shares: tuple[Floats, ...]  # the released part of the records in each cell; sums to one
     looks: tuple[Int32s, ...]  # the logarithmic and the rank coordinate of each cell
     tables: Tables  # the layout
     counts: Int32s  # the noisy counts of all cells of all tables
@@ -354,10 +347,8 @@ class Model:
 
     @cached_property
     def alone(self) -> tuple[Int32s, ...]:
-        """What each cell of each column adds by itself: its tail, and tables of that column alone.
-
-        So the tables of one column cost nothing when records are scored.
-        """
+        """What each cell of each column adds by itself: its tail, and tables of it alone."""
+        # So the tables of one column cost nothing when records are scored.
         weight = self.tail * len(self.tables) / len(self.grids)
         worths = [self._worth(tail, weight) for tail in self.tails]
         for table in np.flatnonzero(self.singles):

@@ -14,12 +14,10 @@ from whitecrow.detector.arithmetic import Floats, Int64s
 from whitecrow.detector.model import SHIFT, Grid, Model, Tables
 from whitecrow.neighbours import Device
 
-BATCH = 1 << 20
-"""Records that are sent over together."""
+BATCH = 1 << 20  # records that are sent over together
 
 _THREADS = 256
-_SHARE = 1 << 14
-"""Records that a block counts in its shared memory before it adds up."""
+_SHARE = 1 << 14  # records that a block counts in its shared memory before it adds up
 
 Kernels = dict[str, Callable[..., None]]
 

@@ -18,8 +18,7 @@ from whitecrow.rendering import histogram, ranked
 _MOST = 24
 _MADE_UP = 10_000
 _BARS = 60
-ENDINGS = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
-"""Of files that are pictures."""
+ENDINGS = (".png", ".svg", ".pdf", ".jpg", ".jpeg")  # of files that are pictures
 
 _BLUE, _PALE, _RED = "#1f4e79", "#7aa6c2", "#b03a2e"
 _MOST_BARS = 48
@@ -115,8 +114,7 @@ def draw_scores(detector: Detector, data: Any, axes: Any) -> Any:
             words = f" {float(bought.rate):.2%} false alarms{about}"
             beside = axis.get_xaxis_transform()
             axis.text(limit, 0.97, words, transform=beside, va="top", fontsize=8, color=_RED)
-    axis.set_xlabel("score (larger is stranger)")
-    axis.set_ylabel(whose)
+    axis.set(xlabel="score (larger is stranger)", ylabel=whose)
     axis.set_title(f"Scores of {len(scores):,} {whose}", fontsize=10)
     return axis
 

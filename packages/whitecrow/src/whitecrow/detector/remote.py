@@ -33,11 +33,9 @@ class _Dialect:
     """What DuckDB and PostgreSQL say differently; everything else is common SQL."""
 
     double: str  # the type of a binary64 number
-    # Pattern: a value as text that is compared code point by code point, whatever the collation of
-    # the column.
-    exact_text: str
-    # Pattern: whether a double is NaN. DuckDB looks comparisons of numbers up in the statistics of
-    # a Parquet file, which know no NaN.
+    exact_text: str  # a pattern: text that is compared by code points, whatever the collation
+    # A pattern: whether a double is NaN. DuckDB compares with a Parquet file's statistics, too,
+    # which know no NaN.
     is_nan: str
 
 
@@ -152,10 +150,8 @@ class _Text:
         yield chosen, [self._edges(end, encoder) for _, end, encoder in self.columns]
 
     def _halvings(self) -> Iterator[_Step]:
-        """Choose the cell of each value, numbered from 1, as the compiled search does.
-
-        First how many edges have a smaller guess, then a halving of the others in each step.
-        """
+        """Choose the cell of each value, numbered from 1, as the compiled search does."""
+        # First how many edges have a smaller guess, then a halving of the others in each step.
         carried = [f"v{place}" for place in range(len(self.detector.columns))]
         edges = [f"e{end}" for _, end, _ in self.columns]
         guessed, lists = [], []
@@ -292,8 +288,7 @@ def register_in_duckdb(detector: Detector, connection: Any, name: str) -> None:
     connection.create_function(name, score, types, "DOUBLE", type="arrow", null_handling="special")
 
 
-_CORES = 16
-"""Of a cluster that does not say how many it has."""
+_CORES = 16  # of a cluster that does not say how many it has
 
 
 def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> Any:

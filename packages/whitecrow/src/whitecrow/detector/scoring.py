@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from whitecrow._compiled import KERNELS
 from whitecrow.detector.arithmetic import Floats, Int32s, Int64s
@@ -16,13 +15,11 @@ from whitecrow.detector.model import POINTS, Grid, Model, Tables
 BLOCK = 4096
 _GUESSES = 1024
 
-Narrow = npt.NDArray[np.uint16]
 
 COMPILED = importlib.util.find_spec("numba") is not None
 """Whether loops can be compiled; a test sets it to compare."""
 
-_FEW = 20_000
-"""Up to so many records numpy is sooner done than the compiler is loaded."""
+_FEW = 20_000  # up to so many records numpy is sooner done than the compiler is loaded
 
 
 def _compiles(records: int) -> bool:
@@ -59,7 +56,7 @@ class Encoder:
         return np.append(edges, np.full(1 << steps, np.nan)), origin, pace, marks, steps
 
     @cached_property
-    def _known(self) -> Int64s:
+    def packed(self) -> Int64s:
         """The three rows in one number: a coordinate has 16 bits, what a value is worth 32."""
         first, second, alone = self.look.astype(np.int64)
         return np.asarray(alone << 32 | second << 16 | first)
@@ -72,12 +69,6 @@ class Encoder:
             kernels.encode(values, *self.search, self.look, target)
         else:
             target[:] = self.look[:, self.grid.codes(values)]
-
-    def add_scores(self, values: Floats, first: Narrow, second: Narrow, scores: Int64s) -> None:
-        """Write the two coordinates of each value, and add what it is worth alone; compiled."""
-        from whitecrow.detector import kernels
-
-        kernels.encode_scored(values, *self.search, self._known, first, second, scores)
 
 
 def encoders(model: Model) -> tuple[Encoder, ...]:
@@ -104,19 +95,16 @@ def count_cells(tables: Tables, coordinates: Int32s, counts: Int64s) -> None:
 
         kernels.add_counts(coordinates, *tables.layout, counts)
         return
-    for table in range(len(tables)):
-        first, last = tables.base[table], tables.base[table + 1]
-        cells = tables.cells(table, coordinates) - first
-        counts[first:last] += np.bincount(cells, minlength=last - first)
+    for table, own in enumerate(np.split(counts, tables.base[1:-1])):
+        cells = tables.cells(table, coordinates) - tables.base[table]
+        own += np.bincount(cells, minlength=len(own))
 
 
 def count_codes(grids: tuple[Grid, ...], rows: Floats, counts: Int64s) -> None:
     """Add one to a cell of every column's grid for each record, one grid after the other."""
-    first = 0
-    for place, grid in enumerate(grids):
-        codes = grid.codes(rows[:, place])
-        counts[first : first + grid.cells] += np.bincount(codes, minlength=grid.cells)
-        first += grid.cells
+    ends = np.cumsum([grid.cells for grid in grids])[:-1]
+    for grid, values, own in zip(grids, rows.T, np.split(counts, ends), strict=True):
+        own += np.bincount(grid.codes(values), minlength=grid.cells)
 
 
 def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Floats) -> Int64s:
@@ -149,7 +137,8 @@ def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Floats, scor
             coordinates = np.empty((2 * width, len(part)), dtype=np.uint16)
         for place, encoder in enumerate(columns):
             values = np.ascontiguousarray(rows[first : first + BLOCK, place])
-            encoder.add_scores(values, coordinates[place], coordinates[width + place], part)
+            both = coordinates[place], coordinates[width + place]
+            kernels.encode_scored(values, *encoder.search, encoder.packed, *both, part)
         kernels.add_scores(coordinates, *layout, worths, part)
 
 

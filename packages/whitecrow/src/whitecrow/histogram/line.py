@@ -46,8 +46,7 @@ class Line:
     """Where the values of a column may lie."""
 
     kind: str
-    # lower, upper: Public bounds; infinite where there are none.
-    lower: float = -math.inf
+    lower: float = -math.inf  # public bounds; infinite where there are none
     upper: float = math.inf
 
     @property

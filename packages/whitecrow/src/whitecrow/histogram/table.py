@@ -22,8 +22,7 @@ from whitecrow.histogram.line import Floats, Ints, Line, line_of
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.privacy.composition import joint_promise
 
-_SURE = 4.0
-"""Standard deviations of noise up to which no count is taken for more than noise."""
+_SURE = 4.0  # standard deviations of noise up to which no count is taken for more than noise
 _MISSING = "(missing)"
 PROFILE_FORM = "whitecrow-profile 1"
 _DIGITS = 17
@@ -63,10 +62,8 @@ class Categories:
     missing: int  # the noisy count of missing values
     deviation: float  # the standard deviation of the noise of each count
     listed: int  # how many of the values were on the card
-    # The noisy count from which on a value was named that the card does not list.
-    threshold: int | None = None
-    # The noisy count of values that the card does not list, where none of them is named.
-    others: int | None = None
+    threshold: int | None = None  # the least noisy count at which an unlisted value is named
+    others: int | None = None  # the noisy count of unlisted values, where none of them is named
 
     @property
     def total(self) -> int | None:

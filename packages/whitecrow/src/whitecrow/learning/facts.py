@@ -35,11 +35,6 @@ class ByColumn:
     def size(self) -> int:
         return sum(grid.cells for grid in self.grids)
 
-    @property
-    def ends(self) -> Counts:
-        """Where the cells of each column but the last end."""
-        return np.cumsum([grid.cells for grid in self.grids])[:-1]
-
     def count(self, rows: Matrix, counts: Counts) -> None:
         if self.device is None:
             scoring.count_codes(self.grids, rows, counts)
@@ -91,9 +86,6 @@ class ByScore:
         counts += np.bincount(cells, minlength=self.size)
 
 
-Cells = ByColumn | ByTable | ByScore
-
-
 def joined(groups: Sequence[Counts]) -> Counts:
     """Number the groups of several columns' cells through, one column after the other."""
     sizes = [int(group.max()) + 1 for group in groups]
@@ -130,7 +122,7 @@ def gather(
     names = question.names(dataset.card)
     device = engine.device if isinstance(engine, GpuEngine) else None
 
-    def count(cells: Cells) -> Counts:
+    def count(cells: ByColumn | ByTable | ByScore) -> Counts:
         if device is None:
             counts = counted_by(cells, dataset, names)
         else:

@@ -30,22 +30,11 @@ def learn(
     money = money or question.money(card)
     for_model, for_thresholds = question.shares
     answers = Bought(facts, money, source)
-    model = train(
-        question.grids(card),
-        answers,
-        for_model,
-        seed=question.seed,
-        size=card.size if question.relation == "replace_one" else None,
-    )
-    price = question.price(card)
-    bare = Detector(
-        (model,),
-        card,
-        price,
-        statement(question, price, card),
-        {"kind": question.kind, **question.to_json()},
-        entry=digest(question, card),
-    )
+    size = card.size if question.relation == "replace_one" else None
+    model = train(question.grids(card), answers, for_model, seed=question.seed, size=size)
+    price, asked = question.price(card), {"kind": question.kind, **question.to_json()}
+    words, entry = statement(question, price, card), digest(question, card)
+    bare = Detector((model,), card, price, words, asked, entry=entry)
     if not question.rates:
         return bare
     synthetic = bare.synthetic(_REFERENCES, question.seed)

@@ -44,8 +44,7 @@ _FEW_COLUMNS = 6
 _DROWNED = 10.0
 _MOST_PAID = Fraction(1 << 20)  # from there on one record has all tables
 
-MOST_TABLES = 12 * 24
-"""How many tables there are at the most, whatever the records are."""
+MOST_TABLES = 12 * 24  # how many tables there are at the most, whatever the records are
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,7 @@ class Family:
 
     ranks: bool  # whether columns are seen by their ranks, or by their logarithmic coordinate
     columns: int  # how many columns a table looks at
-    # narrow, wide: Between which widths a bin lies, in deviations or thirds of the ranks.
-    narrow: float
+    narrow: float  # between which widths a bin lies, in deviations or thirds of the ranks
     wide: float
     parts: int  # how many twelfths of all tables are of this kind
 
@@ -71,10 +69,8 @@ _FAMILIES = (
 
 
 def marginal_share(law: str, total: Fraction) -> Fraction:
-    """Return the part of the price for the distributions of single columns.
-
-    Coordinates that are wrong spoil every table, so a small price spends more on them.
-    """
+    """Return the part of the price for the distributions of single columns."""
+    # Coordinates that are wrong spoil every table, so a small price spends more on them.
     if law == "gaussian":
         return Fraction(1, 2) if total < Fraction(1, 1000) else Fraction(3, 10)
     return Fraction(2, 5) if total < Fraction(1, 2) else Fraction(1, 5)
@@ -269,7 +265,6 @@ class Learn(Question):
                     f"The column {name!r} has more than {_MOST_CATEGORIES:,} categories; "
                     "a detector cannot tell so many apart."
                 )
-
         money, share = self.money(card), self.shares[0]
         first = marginal_share(money.law, money.total)
         worst = ((share * first * min(ROUNDS), len(names)), (share * (1 - first), MOST_TABLES))
@@ -432,12 +427,9 @@ def worth_it(law: str, epsilon: float, columns: int) -> int | None:
     return None
 
 
-_LOOKS = 8
-"""How often all records are sorted into the cells of columns, at the most."""
-CELLS_OF_TABLES = 1 << 18
-"""Measured are 150 thousand."""
-_CELLS_OF_A_COLUMN = 3072
-"""Over all looks; measured are 2,700."""
+_LOOKS = 8  # how often all records are sorted into the cells of columns, at the most
+CELLS_OF_TABLES = 1 << 18  # measured are 150 thousand
+_CELLS_OF_A_COLUMN = 3072  # over all looks; measured are 2,700
 
 
 def cost(question: Learn, card: Card, records: int) -> Limits:

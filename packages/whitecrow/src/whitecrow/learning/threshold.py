@@ -86,10 +86,8 @@ def read_off(
 
 
 def utilities(counts: Counts, rate: Fraction) -> list[int]:
-    """Return how close each candidate comes to the rate: ``-|b alarms - a n|`` for ``a/b``.
-
-    Records are counted by intervals of the score, one more than candidates.
-    """
+    """Return how close each candidate comes to the rate: ``-|b alarms - a n|`` for ``a/b``."""
+    # Records are counted by intervals of the score, one more than candidates.
     above = np.cumsum(counts[::-1])[::-1][1:]
     total = int(counts.sum())
     a, b = rate.numerator, rate.denominator

@@ -39,11 +39,6 @@ class Marginals:
     records: float  # the released number of records, at least 1
     noise: float  # about the standard deviation of a noisy cumulative count
 
-    @property
-    def doubt(self) -> float:
-        """Which part of the records noise may hide in a column's distribution."""
-        return max(self.noise, 1.0) / self.records
-
 
 def learn_marginals(
     grids: tuple[Grid, ...],
@@ -66,7 +61,7 @@ def learn_marginals(
     noisy, wide = answers.counts(cells, first, len(grids), joined(groups))
     coarse = np.split(noisy, np.cumsum([int(group.max()) + 1 for group in groups])[:-1])
     noisy, narrow = answers.counts(cells, second, len(grids))
-    fine = np.split(noisy, cells.ends)
+    fine = np.split(noisy, np.cumsum([grid.cells for grid in grids])[:-1])
     # Every column counts the same records.
     counted = float(np.mean([above.sum() for above in coarse])) if size is None else float(size)
     records = max(1.0, counted)
@@ -83,9 +78,9 @@ def learn_marginals(
             else grid
             for place, (grid, fullest) in enumerate(zip(grids, chosen, strict=True))
         )
-        cells = ByColumn(grids)
-        noisy, deviation = answers.counts(cells, part, len(grids))
-        for place, values in enumerate(np.split(noisy, cells.ends)):
+        noisy, deviation = answers.counts(ByColumn(grids), part, len(grids))
+        ends = np.cumsum([grid.cells for grid in grids])[:-1]
+        for place, values in enumerate(np.split(noisy, ends)):
             if grids[place].ordered:
                 # What the first rounds say of a cell is by far the more precise: it stays.
                 estimates[place] = _reconciled(
@@ -225,7 +220,9 @@ def train(
     cells = ByTable(encoders, tables)
     counts, deviation = answers.counts(cells, share * (1 - first), len(tables))
     limit = np.iinfo(np.int32)
-    peak, far = recipe.weights(len(grids), marginals.doubt)
+    # Noise may hide this part of the records in a column's distribution.
+    doubt = max(marginals.noise, 1.0) / records
+    peak, far = recipe.weights(len(grids), doubt)
     return Model(
         grids=marginals.grids,
         shares=marginals.shares,

@@ -23,8 +23,7 @@ from whitecrow.question import Progress
 class LookaheadFacts(Facts):
     """The true histogram."""
 
-    # The occupied cells, as places in the domain's value lists, in the domain's order.
-    exact_cells: NDArray[np.int64]
+    exact_cells: NDArray[np.int64]  # the occupied cells: places in the domain's lists, in its order
     exact_counts: NDArray[np.int64]  # how many records each holds; at least 1
     domain: tuple[Sequence[int | str], ...]  # the values of each column (public)
     step: Fraction  # the loss allowed for one record (public)

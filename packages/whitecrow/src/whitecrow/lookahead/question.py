@@ -26,8 +26,7 @@ from whitecrow.privacy import (
 )
 from whitecrow.question import Question, Said
 
-MOST_CELLS = 1_000_000
-"""The largest domain of which every cell, the empty ones too, is perturbed."""
+MOST_CELLS = 1_000_000  # the largest domain of which every cell, the empty ones too, is perturbed
 
 MOST_BINS = 1000
 
@@ -42,11 +41,9 @@ class Axis:
     """One column of the histogram."""
 
     key: Key  # what records are grouped by
-    # The values in their order: categories, whole numbers, or intervals in words.
-    values: Sequence[int | str]
+    values: Sequence[int | str]  # in their order: categories, whole numbers, intervals in words
     first: int  # the key of the first value
-    # The column, or the column and how it is cut: what "the same value" means in the promise.
-    label: ZoneColumn
+    label: ZoneColumn  # what "the same value" means in the promise: the column, or with its cuts
 
 
 def axis_of(column: Column, bins: int | None) -> Axis:

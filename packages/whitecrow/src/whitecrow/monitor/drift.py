@@ -50,8 +50,7 @@ def _commonest(share: Floats) -> Ints:
 class Watched:
     name: str
     cells: int
-    # Then sets of cells from the first on are compared; otherwise cells of a single value.
-    ordered: bool
+    ordered: bool  # sets of cells from the first on are compared; else cells of a single value
 
     @cached_property
     def sets(self) -> Floats:
@@ -97,8 +96,7 @@ class Watch:
     strategy: Strategy
     noise: Noise  # of every released number
     columns: tuple[Watched, ...]  # in the order of the released numbers
-    # With what probability there may be an alarm at all, over the whole horizon, without drift.
-    rate: float
+    rate: float  # the chance of any alarm at all over the whole horizon, without drift
 
     @cached_property
     def weight(self) -> float:

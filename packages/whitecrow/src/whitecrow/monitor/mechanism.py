@@ -49,7 +49,8 @@ def resume(
     for step in range(len(streams.steps), question.through):
         reader = question.reader(card, streams.steps, (0, step + 1), draw)
         model = assembled(question, card, reader, streams.layout)
-        streams = streams.grown(named(question, card, model, step), tuple(reader.drawn))
+        first = streams.first or named(question, card, model, step)
+        streams = Streams(first, (*streams.steps, tuple(reader.drawn)))
     return streams.to_json()
 
 
@@ -125,12 +126,5 @@ def named(question: Monitor, card: Card, model: Model, step: int) -> Detector:
     asked = {"kind": question.kind, **question.to_json()}
     of = "all periods" if not question.window else f"{question.window} periods"
     note = f"Step {step + 1} of {question.horizon}: {of} up to {question.calendar.label(step)}."
-    return Detector(
-        (model,),
-        card,
-        price,
-        statement(question, price, card),
-        asked,
-        entry=series_digest(question, card),
-        notes=(note,),
-    )
+    words, entry = statement(question, price, card), series_digest(question, card)
+    return Detector((model,), card, price, words, asked, entry=entry, notes=(note,))

@@ -256,8 +256,7 @@ class Monitor(Question):
 
 _MORE = 2.0
 """Beside learning: sorting into periods, the alarm's histograms, and reading it all again."""
-_KEPT = 40
-"""Bytes of a released number, as it is kept and as it is read."""
+_KEPT = 40  # bytes of a released number, as it is kept and as it is read
 
 
 def cost(question: Monitor, card: Card, records: int) -> Limits:

@@ -39,12 +39,10 @@ class ByEdges:
         return sum(self.sizes)
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        first = 0
-        for place, (edges, size) in enumerate(zip(self.edges, self.sizes, strict=True)):
-            values = rows[:, place]
+        columns = np.split(counts, np.cumsum(self.sizes)[:-1])
+        for edges, values, own in zip(self.edges, rows.T, columns, strict=True):
             cells = np.where(np.isnan(values), 0, np.searchsorted(edges, values, side="right") + 1)
-            counts[first : first + size] += np.bincount(cells, minlength=size)
-            first += size
+            own += np.bincount(cells, minlength=len(own))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -52,8 +50,7 @@ class ProfileFacts(CellFacts):
     """The records, behind cells and texts."""
 
     card: Card  # the dataset's public facts
-    # Counts a column's texts, exactly; None stands for a missing one.
-    _texts: Callable[[str], dict[str | None, int]]
+    _texts: Callable[[str], dict[str | None, int]]  # a column's texts, exactly; None is missing
 
     def noisy_texts(
         self,
@@ -69,8 +66,9 @@ class ProfileFacts(CellFacts):
         they are counted together.
         """
         exact = self._texts(name)
+        wanted = set(listed)
         # Sorted, so that neither the order of the records nor that of an engine's answer shows.
-        unlisted = sorted(text for text in exact if text is not None and text not in set(listed))
+        unlisted = sorted(text for text in exact if text is not None and text not in wanted)
         rest = [exact[text] for text in unlisted]
         public = [exact.get(None, 0), *(exact.get(value, 0) for value in listed)]
         counts = np.array([*public, *([sum(rest)] if least is None else rest)], dtype=np.int64)
@@ -80,17 +78,11 @@ class ProfileFacts(CellFacts):
         if least is not None:
             pairs = zip(unlisted, rest, strict=True)
             named = [(text, count) for text, count in pairs if count >= least]
-        return Categories(
-            name,
-            self.card.column(name).type,
-            (*listed, *(text for text, _ in named)),
-            (*noisy, *(count for _, count in named)),
-            missing,
-            noise.deviation,
-            len(listed),
-            least,
-            rest[0] if least is None else None,
-        )
+        kind, off = self.card.column(name).type, noise.deviation
+        values = (*listed, *(text for text, _ in named))
+        held = (*noisy, *(count for _, count in named))
+        others = rest[0] if least is None else None
+        return Categories(name, kind, values, held, missing, off, len(listed), least, others)
 
 
 def gather(

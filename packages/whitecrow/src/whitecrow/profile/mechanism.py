@@ -33,16 +33,10 @@ def release(question: Profile, facts: ProfileFacts, source: Source | None = None
         numbers[part.name] if part.ordered else _categories(part, question, facts, money, source)
         for part in parts
     ]
-    price = question.price(card)
-    return TableProfile(
-        tuple(columns),
-        _records(columns, card, question.relation),
-        card,
-        price,
-        statement(question, price, card),
-        {"kind": question.kind, **question.to_json()},
-        entry=digest(question, card),
-    ).to_json()
+    price, asked = question.price(card), {"kind": question.kind, **question.to_json()}
+    words, entry = statement(question, price, card), digest(question, card)
+    records = _records(columns, card, question.relation)
+    return TableProfile(tuple(columns), records, card, price, words, asked, entry).to_json()
 
 
 def described(

@@ -253,12 +253,9 @@ class Profile(Question):
         )
 
 
-_LOOKS = 10
-"""How often all records are sorted into the cells of columns, at the most."""
-_CELLS_OF_ALL = 1 << 22
-"""Four times what a count may have over all columns."""
-_CELLS_OF_A_COLUMN = 1024
-"""Of the looks before it."""
+_LOOKS = 10  # how often all records are sorted into the cells of columns, at the most
+_CELLS_OF_ALL = 1 << 22  # four times what a count may have over all columns
+_CELLS_OF_A_COLUMN = 1024  # of the looks before it
 
 
 def cost(question: Profile, card: Card, records: int) -> Limits:

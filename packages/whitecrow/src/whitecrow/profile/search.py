@@ -35,8 +35,7 @@ _DECIMAL_LOOKS = 2  # of these look for numbers with few digits, the others for 
 LAST_SHARE = 1 - _POWERS
 """What is left for the last histogram where the first has shown all that there is."""
 
-LEAST_SHARE = _HEAVY
-"""The smallest part of a column's price that a histogram gets."""
+LEAST_SHARE = _HEAVY  # the smallest part of a column's price that a histogram gets
 
 _MOST_CELLS, _LEAST_CELLS = 32, 16  # of about equal weight, in the last histogram
 _BEARABLE = 0.003  # of the records: so far noise may move a median before cells become wider
@@ -100,13 +99,10 @@ def search(line: Line, most_cells: int) -> Search:
             break
         edges, weight = _set_apart(line, edges, weight, finer, counts, alone)
     last = Noise(looked.law, looked.size * _HEAVY / left)
-    yield Look(_even(line, edges, weight, outline, _affordable(float(weight.sum()), last)), left)
-
-
-def _affordable(records: float, noise: Noise) -> int:
-    """Return how many cells keep a median's noise bearable: it is that of half the cells' sum."""
-    cells = (2.0 * _BEARABLE * records / noise.deviation) ** 2
-    return int(min(_MOST_CELLS, max(_LEAST_CELLS, cells)))
+    # So many cells keep a median's noise bearable: it is that of half the cells' sum.
+    bearable = (2.0 * _BEARABLE * float(weight.sum()) / last.deviation) ** 2
+    cells = int(min(_MOST_CELLS, max(_LEAST_CELLS, bearable)))
+    yield Look(_even(line, edges, weight, outline, cells), left)
 
 
 def _feigned(noise: Noise, cells: int) -> float:
@@ -166,8 +162,7 @@ def _group(edges: Floats, finer: Floats) -> Ints:
 def _spread(line: Line, weight: Floats, finer: Floats, group: Ints) -> Floats:
     """Guess the weights of finer cells: those of the cells they are parts of, by their widths."""
     widths = np.maximum(line.widths(finer), 1.0)
-    spread: Floats = weight[group] * widths / np.bincount(group, weights=widths)[group]
-    return spread
+    return np.asarray(weight[group] * widths / np.bincount(group, weights=widths)[group])
 
 
 def _updated(guess: Floats, counts: Ints, noise: Noise, group: Ints) -> Floats:

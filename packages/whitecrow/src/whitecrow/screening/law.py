@@ -22,17 +22,14 @@ from whitecrow.errors import invalid
 from whitecrow.privacy.numbers import exp_upper, log_inverse_upper, log_upper
 
 BITS = 64
-ONE = 1 << BITS
-"""Chances are whole numbers of 2^-64."""
+ONE = 1 << BITS  # chances are whole numbers of 2^-64
 
 _RAREST = ONE >> 30
 """Chances nearer to 0 or 1 than this are not worth counting further for: about one in 10^9."""
-_PLACES = 192
-"""Bits behind the point where powers are bounded."""
+_PLACES = 192  # bits behind the point where powers are bounded
 _WEIGHT_BITS = 48
 _ORDERS = range(2, 257)
-MOST_FLAGS = 2**16 - 1
-"""A record's counter takes two bytes."""
+MOST_FLAGS = 2**16 - 1  # a record's counter takes two bytes
 _FEWEST_FLAGS = 80
 _ONE_PERCENT = 4.1
 """About so many times 1/rate above beta the chance of a false alarm is down to 1 %."""
@@ -190,8 +187,7 @@ class Law:
         """Return the chance of "anomaly" at each count, in units of 2^-64."""
         entries, below = _entries(self.order, self.weight)
         steps = (counts - self.beta) // self.step + below
-        chances: npt.NDArray[np.uint64] = entries[np.clip(steps, 0, len(entries) - 1)]
-        return chances
+        return np.asarray(entries[np.clip(steps, 0, len(entries) - 1)])
 
     @property
     def most(self) -> int:

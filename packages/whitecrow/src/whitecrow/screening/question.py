@@ -30,10 +30,8 @@ from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.question import Question, Said
 from whitecrow.screening.law import MOST_FLAGS, Law
 
-MOST_AT_ONCE = 1000
-"""How many records one question asks about at the most."""
-MOST_REPLAYED = 64
-"""How many flags are taken in at once where the counters are computed anew."""
+MOST_AT_ONCE = 1000  # how many records one question asks about at the most
+MOST_REPLAYED = 64  # how many flags are taken in at once where the counters are computed anew
 _HEAVIEST = 1_000_000
 _MOST_WEIGHT = 10**15
 """What one record, and all in a ball, may weigh: sums of weights fit into 64 bits."""

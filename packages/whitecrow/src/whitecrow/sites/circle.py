@@ -30,10 +30,8 @@ Words = npt.NDArray[np.uint64]
 Exchange = Callable[[int, Words], Words]
 """Sends this site's masked numbers of a round; returns the sum of all sites', modulo 2^64."""
 
-_BYTES = 32
-"""Of a public key, and of a secret at the least."""
-_FRESH_WORDS = 2
-"""So many words has the number that a site draws for an attempt: 128 bits."""
+_BYTES = 32  # of a public key, and of a secret at the least
+_FRESH_WORDS = 2  # so many words has the number that a site draws for an attempt: 128 bits
 
 
 @dataclass(frozen=True)
@@ -97,8 +95,7 @@ class Key:
     @property
     def public(self) -> bytes:
         """What the other sites need; it must reach them unchanged."""
-        public: bytes = self._private.public_key().public_bytes_raw()
-        return public
+        return bytes(self._private.public_key().public_bytes_raw())
 
     def secret_with(self, public: bytes) -> bytes:
         """Return the secret that this site shares with the owner of a public key."""
@@ -196,10 +193,8 @@ class Member:
         return self.exchange(self.rounds, hidden).astype(np.int64)
 
     def _drawn(self) -> list[int]:
-        """Draw this attempt's number; return those of all sites, each in its own places.
-
-        The sum of all sites' words holds each number as it was sent: the other sites add 0 there.
-        """
+        """Draw this attempt's number; return those of all sites, each in its own places."""
+        # The sum of all sites' words holds each number as it was sent: the others add 0 there.
         sites = len(self.circle.sites)
         first = _FRESH_WORDS * self.circle.sites.index(self.name)
         mine = slice(first, first + _FRESH_WORDS)

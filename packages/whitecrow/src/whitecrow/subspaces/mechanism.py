@@ -28,8 +28,7 @@ class SubspaceFacts(Facts):
     exact_outliers: tuple[int, ...]  # how many outliers each candidate has
     caps: tuple[int, ...]  # the global sensitivity of each of these counts (public)
     eta: Fraction  # the weight of ``outliers / cap`` in the choice (public)
-    # Returns the facts for a noisy count in one candidate, computed when asked for.
-    count: Callable[[int], OutlierFacts]
+    count: Callable[[int], OutlierFacts]  # for a noisy count in one candidate, when asked for
 
 
 def gather(

@@ -26,8 +26,7 @@ class TuneFacts(Facts):
     exact_size: int  # the number of records
     method: str  # how the radius is chosen (public)
     eta: Fraction  # the weight of the exponential mechanism (public)
-    # Returns the facts of the count at one radius, computed when asked for.
-    count: Callable[[int], OutlierFacts]
+    count: Callable[[int], OutlierFacts]  # the facts of the count at one radius, when asked for
 
 
 def gather(
