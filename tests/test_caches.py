@@ -44,7 +44,6 @@ CACHES = {
     ("whitecrow/histogram/noise_budget.py", "concentrated"): "a price",
     ("whitecrow/histogram/line.py", "root"): "a column's type and bounds",
     ("whitecrow/learning/question.py", "rates"): "the question",
-    ("whitecrow/monitor/drift.py", "_spans"): "the horizon",
     ("whitecrow/monitor/drift.py", "sets"): "a released layout",
     ("whitecrow/monitor/drift.py", "weight"): "the horizon and a released layout",
     ("whitecrow/monitor/question.py", "calendar"): "the question",
@@ -99,7 +98,7 @@ CACHES = {
     ("whitecrow/question.py", "_facts"): "the question",
     ("whitecrow/screening/question.py", "alike"): "the question",
     ("whitecrow/screening/law.py", "_entries"): "a public law",
-    ("whitecrow/screening/law.py", "_chosen"): "a model and a price",
+    ("whitecrow/screening/law.py", "chosen"): "a model and a price",
     ("whitecrow/screening/law.py", "table"): "a public law",
     ("whitecrow/learned.py", "_common_ledger"): "nothing",
 }  # fmt: skip

@@ -274,8 +274,9 @@ def test_a_notebook_shows_the_detector_and_the_top_outliers_of_some_records(
     detector: Detector, tmp_path: Path
 ) -> None:
     shown = detector._repr_html_()
-    assert "<td>ward</td>" in shown
-    assert shown.count("<tr>") == 6
+    assert ">ward</th>" in shown
+    assert shown.count("<tr") == 6
+    assert detector.statement in shown
     records = [record(), record(age=119, bmi=58.0), record(bmi=None)]
     found = detector.top_outliers(records, top=1)
     assert (found.records, found.unscored) == (3, 1)

@@ -80,3 +80,9 @@ def test_bounds_ten_thousand_times_too_wide_still_part_the_values_near_zero() ->
     wide = Grid("x", True, False, -60_000.0, 60_000.0)
     assert len(np.unique(wide.codes(values))) > 20
     assert wide.cells < 330
+
+
+def test_whole_numbers_are_cells_of_their_own_and_those_beyond_are_in_the_last() -> None:
+    grid = Grid("age", True, True, 0.0, 2.0)
+    assert grid.edges.tolist() == [0.5, 1.5]
+    assert grid.codes(np.array([0.0, 2.0, 7.0])).tolist() == [0, 2, 2]

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import whitecrow as wc
-from whitecrow.count.facts import gather
+from whitecrow.count import gather
 from whitecrow.data import Card, Column
 from whitecrow.data.warehouse import open_remote
 from whitecrow.neighbours import Engine, NeighbourRelation, copies, count_close

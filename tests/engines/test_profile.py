@@ -65,7 +65,10 @@ def counted(dataset: Any, engine: Any) -> tuple[Any, Any]:
     cells = ByEdges(tuple(edges), tuple(edges.values()))
     counts = facts.noisy_counts(cells, Silent()).tolist()
     texts = {name: facts.noisy_texts(name, (), Silent(), least=0) for name in ("ward", "city")}
-    return counts, {name: (found.missing, dict(found.named)) for name, found in texts.items()}
+    return counts, {
+        name: (found.missing, dict(zip(found.values, found.counts, strict=True)))
+        for name, found in texts.items()
+    }
 
 
 @pytest.mark.parametrize("card", [RECORDS, USERS], ids=["records", "users"])

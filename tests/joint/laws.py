@@ -25,7 +25,7 @@ from whitecrow.learning import threshold
 from whitecrow.learning.facts import ByScore
 from whitecrow.learning.training import train
 from whitecrow.monitor.facts import Weighted
-from whitecrow.monitor.showing import assembled, named
+from whitecrow.monitor.mechanism import assembled, named
 from whitecrow.monitor.streams import Streams
 from whitecrow.noise import laws as noise_laws
 from whitecrow.profile import mechanism as profiling
@@ -303,7 +303,8 @@ def _monitor(question: Any, *both: Any) -> Iterator[Part]:
             reader = question.reader(card, streams.steps, (0, step + 1), draw)
             reader.money = tape
             model = assembled(question, facts.card, reader, streams.layout)
-            streams = streams.grown(named(question, facts.card, model, step), tuple(reader.drawn))
+            first = streams.first or named(question, facts.card, model, step)
+            streams = Streams(first, (*streams.steps, tuple(reader.drawn)))
         tapes.append(tape)
     yield from _taped(tapes)
 
@@ -350,7 +351,7 @@ def _profile(question: Any, *both: Any) -> Iterator[Part]:
 
 def _texts(facts: Any, name: str) -> dict[str | None, int]:
     found = facts.noisy_texts(name, (), Silent(), least=1)
-    return {None: found.missing, **dict(found.named)}
+    return {None: found.missing, **dict(zip(found.values, found.counts, strict=True))}
 
 
 def _discovered(part: Any, question: Any, *both: Any) -> Iterator[Part]:

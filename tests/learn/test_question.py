@@ -8,6 +8,7 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.learning import TYPE
+from whitecrow.learning.question import expected
 from whitecrow.testing import check_question
 
 CARD = wc.Card(
@@ -202,3 +203,11 @@ def test_values_of_any_size_are_learned_without_bounds() -> None:
     with wc.Curator.open(table, card=card, budget="2, 1e-5", ledger="sqlite://") as curator:
         detector = curator.learn(epsilon="1", delta="1e-6", false_alarms=[0.05]).answer
     assert np.isfinite(detector.scores(table)).all()
+
+
+def test_more_records_at_a_higher_price_are_expected_to_lead_by_more() -> None:
+    (_, much), (_, little) = (
+        expected("gaussian", 1.0, 10, 30_000),
+        expected("gaussian", 0.1, 10, 300),
+    )
+    assert much > little

@@ -119,3 +119,20 @@ def test_no_record_scores_below_the_least_score() -> None:
         model = learn(Learn(epsilon=1), gather(Learn(epsilon=1), read(table, card))).model
         scores = scoring.raw_scores(model, scoring.encoders(model), rows[:, :width])
         assert scoring.least(model) <= scores.min()
+
+
+def test_noisy_counts_give_the_edge_that_the_wanted_part_is_above() -> None:
+    edges, noisy = np.array([10, 20, 30]), np.array([890, 90, 15, 5])
+    rate = Fraction(1, 50)
+    assert threshold.read_off(noisy, edges, (rate,), 1000.0, 0.1) == {rate: 20.0}
+
+
+def test_a_candidate_is_worse_by_each_alarm_that_it_misses() -> None:
+    assert threshold.utilities(np.array([90, 9, 1]), Fraction(1, 100)) == [-900, 0]
+
+
+def test_from_enough_records_on_a_rate_gets_its_threshold() -> None:
+    rate = Fraction(1, 10)
+    needed = threshold.enough_records(rate, PURE, Fraction(1, 10))
+    assert not threshold.allotted((rate,), needed - 1, PURE, Fraction(1, 10))
+    assert threshold.allotted((rate,), needed, PURE, Fraction(1, 10))

@@ -149,3 +149,7 @@ def test_the_converted_rho_keeps_its_delta_for_gaussian_noise(epsilon: str, delt
     )
     assert 0 < spent <= float(Fraction(delta))
     assert concentrated(Fraction(epsilon), Fraction(delta) / 10) < rho
+
+
+def test_a_millionth_at_epsilon_1_is_a_rho_of_about_0_0243() -> None:
+    assert round(float(concentrated(Fraction(1), Fraction(1, 10**6))), 4) == 0.0243

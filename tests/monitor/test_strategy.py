@@ -45,3 +45,9 @@ def test_a_person_whose_records_change_reaches_every_row():
     assert plan.reach(user=True) == sum(max(row) ** 2 for row in plan.rows)
     assert strategy("laplace", 3).reach(user=True) == 3
     assert strategy("laplace", 3).reach(user=False) == 1
+
+
+def test_over_a_year_all_months_have_more_noise_than_the_last_alone():
+    year = strategy("gaussian", 12)
+    assert round(float(year.deviation(0, 12)), 2) == 1.61
+    assert round(float(year.deviation(11, 12)), 2) == 1.13

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from whitecrow.histogram.line import Line
 from whitecrow.histogram.noise_budget import Noise
 from whitecrow.histogram.table import quantile, running
-from whitecrow.profile.search import Look, search
+from whitecrow.profile.search import Look, search, threshold
 
 LINES = (
     Line("number"),
@@ -129,3 +129,17 @@ def test_fewer_cells_where_noise_would_move_a_median() -> None:
     few, _ = searched(data, Line("number"), 20)
     many, _ = searched(data, Line("number"), 1)
     assert len(few[-1].edges) < len(many[-1].edges)
+
+
+def test_a_value_is_named_from_what_noise_reaches_once_in_a_million() -> None:
+    assert threshold(Noise("gaussian", Fraction(21)), 1, Fraction(1, 10**6)) == 26
+
+
+def test_between_public_bounds_cells_are_octaves_cut_into_equal_steps() -> None:
+    line = Line("integer", 0.0, 5.0)
+    assert line.root.tolist() == [1.0, 2.0, 4.0]
+    assert line.cut(2.0, 6.0, 4).tolist() == [3.0, 4.0, 5.0]
+
+
+def test_running_counts_never_fall() -> None:
+    assert running(np.array([4, -2, 4])).tolist() == [0.0, 3.0, 3.0, 6.0]

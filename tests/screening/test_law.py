@@ -104,3 +104,21 @@ def test_what_no_law_can_keep_is_refused(given_, says):
 def test_a_law_is_read_back_as_it_was_written():
     law = Law.chosen(beta=7, epsilon=Fraction(1), delta=MILLIONTH)
     assert Law.from_json(law.to_json()) == law
+
+
+def test_chances_that_are_too_far_apart_may_not_stand_beside_each_other():
+    half, weight = ONE // 2, Fraction(9, 10)
+    assert keeps(half, half, 18, weight)
+    assert not keeps(half, half // 2, 18, weight)
+
+
+def test_chances_fall_from_the_threshold_on_and_add_up_to_one_there():
+    below, above = table(18, Fraction(21, 25))
+    assert below[0] + above[0] == ONE
+    assert below[1] > below[0] > above[0] > above[1]
+
+
+def test_unless_a_limit_is_given_it_is_at_least_eighty():
+    law = Law.chosen(beta=200, epsilon=Fraction(1), delta=MILLIONTH)
+    assert law.limit == 80
+    assert law.chance(0) > 0.999

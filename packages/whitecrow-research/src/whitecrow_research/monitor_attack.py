@@ -96,7 +96,7 @@ def _means(question: wc.Monitor, kept: Mapping[str, Any]) -> Floats:
     middles = (grid.borders()[:-1] + grid.borders()[1:]) / 2.0
     for step in range(DAYS):
         reader = question.reader(CARD, streams.steps[: step + 1], (step, step + 1))
-        grids = question.grids(CARD)
+        grids = question.learns(CARD).grids(CARD)
         day = learn_marginals(grids, reader, share, fixed=(grid,))
         means.append(float(day.shares[0] @ middles))
     return np.array(means)

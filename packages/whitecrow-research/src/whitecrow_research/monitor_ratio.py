@@ -17,8 +17,8 @@ from whitecrow.data import Card, read
 from whitecrow.histogram.facts import Counting
 from whitecrow.histogram.noise_budget import Noise
 from whitecrow.monitor.facts import Weighted, gather
+from whitecrow.monitor.mechanism import assembled
 from whitecrow.monitor.question import Monitor
-from whitecrow.monitor.showing import assembled
 from whitecrow.monitor.streams import Streams
 from whitecrow.noise import Source
 

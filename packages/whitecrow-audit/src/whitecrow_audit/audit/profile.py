@@ -100,7 +100,7 @@ def _exact_laws(factor: Fraction) -> Laws:
 
 def _from_the_data(question: Profile, facts: ProfileFacts, source: None) -> Any:
     """Begin the first cell where the data begin."""
-    exact = facts.noisy_texts("ward", ("a", "b"), Silent()).listed
+    exact = facts.noisy_texts("ward", ("a", "b"), Silent()).counts
     answer = release(question, facts, source)
     return {**answer, "columns": [{**answer["columns"][0], "counts": [min(exact)]}]}
 

@@ -1,7 +1,6 @@
 """How many outliers are there in a subspace? A number, under differential privacy."""
 
-from whitecrow.count.facts import gather
-from whitecrow.count.mechanism import release
+from whitecrow.count.mechanism import gather, release
 from whitecrow.count.question import Count, cost
 from whitecrow.question import QuestionType
 

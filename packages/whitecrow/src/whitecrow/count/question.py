@@ -6,29 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.counting import parameters as counting
 from whitecrow.counting.calibration import CLUSTER_SIZE, MECHANISMS, Calibration
-from whitecrow.counting.parameters import (
-    ClusterSize,
-    Subspace,
-    check_columns,
-    check_model,
-    counted_model,
-    noise_for,
-    noisy_count_cost,
-    normalised_model,
-    whole_space,
-)
 from whitecrow.data import Card
-from whitecrow.declaration import (
-    Choice,
-    Declared,
-    Delta,
-    Epsilon,
-    Flag,
-    Maybe,
-    Relation,
-    Whole,
-)
+from whitecrow.declaration import Choice, Declared, Delta, Epsilon, Flag, Maybe, Relation, Whole
 from whitecrow.errors import invalid
 from whitecrow.limits import Limits
 from whitecrow.neighbours import NeighbourRelation
@@ -69,12 +50,14 @@ class Count(Question):
     }
 
     columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
-        Subspace(help="The subspace: columns of numbers. All of the card's, unless given."),
+        counting.Subspace(
+            help="The subspace: columns of numbers. All of the card's, unless given."
+        ),
         default=None,
         kw_only=False,
     )
     model: DistanceChoice = DistanceChoice(
-        counted_model,
+        counting.counted_model,
         help="What an outlier is: few records near it.",
         more='The paper\'s "fewer than k neighbours" is ``beta = k``.',
     )
@@ -98,7 +81,7 @@ class Count(Question):
         default=False,
         group="details",
     )
-    expected_cluster_size: Whole = ClusterSize(default=CLUSTER_SIZE)
+    expected_cluster_size: Whole = counting.ClusterSize(default=CLUSTER_SIZE)
     raw: Flag = Flag(
         help="Return the noisy count as it is, also below 0.", default=False, group="details"
     )
@@ -107,19 +90,19 @@ class Count(Question):
         """A guess for the expected error; the tuning stays the question's."""
 
         expected_cluster_size: Maybe[int, int] = Maybe(
-            ClusterSize(default=CLUSTER_SIZE), default=None, former="crowding"
+            counting.ClusterSize(default=CLUSTER_SIZE), former="crowding"
         )
 
     def settle(self) -> None:
         """Refuse what cannot be counted privately, and a Gaussian without a delta."""
-        check_model(self.model)
+        counting.check_model(self.model)
         if self.mechanism in _GAUSSIANS and self.delta == 0:
             hint = "Gaussian noise is never purely private; the default mechanism is."
             raise invalid("Count", "delta", f"above 0 for {self.mechanism}", 0, hint)
 
     def subspace(self, card: Card) -> tuple[str, ...]:
         """Return the columns that are compared."""
-        return self.columns or whole_space("Count", card, self.model.metric)
+        return self.columns or counting.whole_space("Count", card, self.model.metric)
 
     def neighbour_relation(self, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" on this card."""
@@ -127,7 +110,7 @@ class Count(Question):
 
     def calibration(self, card: Card) -> Calibration:
         """Return the noise: mechanism, scale and tuning, from public facts alone."""
-        return noise_for(
+        return counting.noise_for(
             self._model(card),
             self.subspace(card),
             card,
@@ -140,10 +123,10 @@ class Count(Question):
 
     def _model(self, card: Card) -> DistanceAnomaly:
         size = len(self.subspace(card))
-        return normalised_model(self.model, size) if self.normalised else self.model
+        return counting.normalised_model(self.model, size) if self.normalised else self.model
 
     def check(self, card: Card) -> None:
-        check_columns("Count", self.subspace(card), card, self.model.metric)
+        counting.check_columns("Count", self.subspace(card), card, self.model.metric)
         self.calibration(card)
 
     def price(self, card: Card) -> Guarantee:
@@ -152,7 +135,39 @@ class Count(Question):
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
         guess = self.guesses.from_json(guesses).expected_cluster_size
-        return count_words(self, card, guess)
+        cluster_size = self.expected_cluster_size if guess is None else guess
+        columns, calibration = self.subspace(card), self.calibration(card)
+        expected = calibration.expected_sensitivity(cluster_size)
+        worst = float(calibration.cap)
+        figures = {
+            "mechanism": calibration.mechanism,
+            "columns": list(columns),
+            "expected_cluster_size": cluster_size,
+            "median_error": calibration.error(0.5, expected),
+            "error_95": calibration.error(0.95, expected),
+            "worst_median_error": calibration.error(0.5, worst),
+            "worst_error_95": calibration.error(0.95, worst),
+            "global_sensitivity": calibration.cap,
+        }
+        error = f"{figures['median_error']:.3g} (median) and {figures['error_95']:.3g} (95 %)"
+        if calibration.decay is None:
+            off = f"Error, whatever the data: {error}."
+        else:
+            off = (
+                f"Expected error: {error}, if about {cluster_size} records near the threshold "
+                "share a ball (a public guess); whatever the data, "
+                f"{figures['worst_median_error']:.3g} and {figures['worst_error_95']:.3g}. The "
+                "error itself is not released, for it depends on the data."
+            )
+        mean = ", distances averaged over the columns" if self.normalised else ""
+        words = (
+            f"The number of records that have at most {self.model.beta} records, themselves "
+            f"included, within {self.model.radius:g} of them ({self.model.metric} over "
+            f"{', '.join(columns)}{mean}), by {calibration.mechanism}"
+            f"{' (chosen from public facts)' if self.mechanism == 'auto' else ''}: "
+            f"{_NOISES[calibration.mechanism]}. {off}"
+        )
+        return words, figures
 
     def says(self, answer: Any) -> Said:
         where = ", ".join(self.columns or ()) or "all columns of numbers"
@@ -162,7 +177,9 @@ class Count(Question):
 def cost(question: Count, card: Card, records: int) -> Limits:
     """One noisy count."""
     width = len(question.subspace(card))
-    return noisy_count_cost(width, records, question.calibration(card), question.model.beta)
+    return counting.noisy_count_cost(
+        width, records, question.calibration(card), question.model.beta
+    )
 
 
 _NOISES = {
@@ -171,50 +188,3 @@ _NOISES = {
     "analytic_gaussian": "discrete Gaussian noise, scaled by the global sensitivity",
     "paper_gaussian": "the paper's Gaussian noise, scaled by the smooth sensitivity",
 }
-
-
-def count_words(question: Count, card: Card, guess: int | None) -> tuple[str, dict[str, Any]]:
-    expected = question.expected_cluster_size if guess is None else guess
-    columns = question.subspace(card)
-    calibration = question.calibration(card)
-    figures = {
-        "mechanism": calibration.mechanism,
-        "columns": list(columns),
-        **error_figures(calibration, expected),
-    }
-    mean = ", distances averaged over the columns" if question.normalised else ""
-    words = (
-        f"The number of records that have at most {question.model.beta} records, themselves "
-        f"included, within {question.model.radius:g} of them ({question.model.metric} over "
-        f"{', '.join(columns)}{mean}), by {calibration.mechanism}"
-        f"{' (chosen from public facts)' if question.mechanism == 'auto' else ''}: "
-        f"{_NOISES[calibration.mechanism]}. {error_words(calibration, figures)}"
-    )
-    return words, figures
-
-
-def error_figures(calibration: Calibration, cluster_size: int) -> dict[str, Any]:
-    """Return the expected error of a count, and the error at the worst."""
-    expected = calibration.expected_sensitivity(cluster_size)
-    worst = float(calibration.cap)
-    return {
-        "expected_cluster_size": cluster_size,
-        "median_error": calibration.error(0.5, expected),
-        "error_95": calibration.error(0.95, expected),
-        "worst_median_error": calibration.error(0.5, worst),
-        "worst_error_95": calibration.error(0.95, worst),
-        "global_sensitivity": calibration.cap,
-    }
-
-
-def error_words(calibration: Calibration, figures: Mapping[str, Any]) -> str:
-    """Say how far off the answer will be."""
-    error = f"{figures['median_error']:.3g} (median) and {figures['error_95']:.3g} (95 %)"
-    if calibration.decay is None:
-        return f"Error, whatever the data: {error}."
-    return (
-        f"Expected error: {error}, if about {figures['expected_cluster_size']} records near the "
-        "threshold share a ball (a public guess); whatever the data, "
-        f"{figures['worst_median_error']:.3g} and {figures['worst_error_95']:.3g}. The error "
-        "itself is not released, for it depends on the data."
-    )

@@ -36,7 +36,7 @@ from whitecrow.detector import Detector
 from whitecrow.errors import AccountConflict, BudgetExhausted, InvalidInput
 from whitecrow.histogram.table import Categories, TableProfile
 from whitecrow.learning import Learn
-from whitecrow.learning.question import SIZES, expected
+from whitecrow.learning.question import SIZES, TOO_SMALL, expected
 from whitecrow.ledger import Ledger
 from whitecrow.place.balls import BALLS
 from whitecrow.privacy import DifferentialPrivacy, rounded_down, rounded_up
@@ -284,8 +284,8 @@ def learned_by(account: Asked, asked: Learn, say: Callable[[str], None] | None) 
     assert isinstance(detector, Detector)
     notes, records = [*detector.notes, told], detector.records
     law = "gaussian" if left.delta else "laplace"
-    quality = expected(law, float(left.epsilon), len(detector.columns), records)
-    if records < SIZES[0] / 2 or quality.too_small:
+    _, lead = expected(law, float(left.epsilon), len(detector.columns), records)
+    if records < SIZES[0] / 2 or lead < TOO_SMALL:
         notes.append(
             f"Warning: about {max(0, records):,} records are too few for this price, and scores "
             "are mostly noise. Ask at a larger epsilon, or give more records."

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow.detector.arithmetic import Floats, Int64s
 from whitecrow.detector.model import Grid, Model
 from whitecrow.detector.records import like
 from whitecrow.detector.scoring import BLOCK, Encoder, coordinates_of, raw_scores, scale
@@ -25,11 +25,8 @@ _ORDINARY = 0.8  # how far from its mean a normal value is on average, in deviat
 
 _TABLE = [("row", "int64"), ("score", "float64"), ("outlier", "bool"), ("why", "string")]
 
-Matrix = npt.NDArray[np.float64]
-Floats = npt.NDArray[np.float64]
 
-
-def contributions(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> Matrix:
+def contributions(model: Model, columns: tuple[Encoder, ...], rows: Floats) -> Floats:
     """Return how much each column (column) adds to the score of each record (row).
 
     A column is judged by how far out its value lies between the card's bounds, by its tail, and by
@@ -115,9 +112,7 @@ def _moments(middles: Floats, share: Floats) -> Floats:
     return np.array([(part * middles).sum(), (part * middles * middles).sum()])
 
 
-def why_column(
-    names: Sequence[str], batch: Any, rows: npt.NDArray[np.int64], added: npt.NDArray[np.float64]
-) -> Any:
+def why_column(names: Sequence[str], batch: Any, rows: Int64s, added: Floats) -> Any:
     """Return a column of texts: which values made these rows of a batch strange; null elsewhere."""
     import pyarrow
 

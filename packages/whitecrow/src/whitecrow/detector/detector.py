@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,26 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from whitecrow.card import Card, Column, date_text
 from whitecrow.detector import scoring
-from whitecrow.detector.contributions import (
-    TopOutliers,
-    contributions,
-    top_outliers,
-    why_column,
-)
+from whitecrow.detector.arithmetic import Flags, Floats, Int64s
+from whitecrow.detector.contributions import TopOutliers, contributions, top_outliers, why_column
 from whitecrow.detector.file import MARK, fields_of, packed
 from whitecrow.detector.model import Model, Threshold
 from whitecrow.detector.records import Progress, as_table, batches, like, one_record
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import DifferentialPrivacy, exact
 from whitecrow.privacy.composition import joint_promise
+from whitecrow.rendering import notebook, paragraphs
 
 _MOST_PICTURES = 100
-Vector = npt.NDArray[np.float64]
-_Raw = Callable[[Model, tuple[scoring.Encoder, ...], Vector], npt.NDArray[np.int64]]
+_Raw = Callable[[Model, tuple[scoring.Encoder, ...], Floats], Int64s]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,7 +137,7 @@ class Detector:
         total = math.fsum(model.records for model in self.models)
         return tuple(model.records / total for model in self.models)
 
-    def _scores_of(self, rows: Vector, raw: _Raw = scoring.raw_scores) -> Vector:
+    def _scores_of(self, rows: Floats, raw: _Raw = scoring.raw_scores) -> Floats:
         """Return the scores of records that are read already."""
         scores = np.zeros(len(rows))
         for model, columns, weight in self._parts:
@@ -172,7 +166,7 @@ class Detector:
 
     def scores(
         self, data: object, *, engine: str = "local", progress: Progress | None = None
-    ) -> Vector:
+    ) -> Floats:
         """Return how strange each record is; larger is stranger.
 
         Parameters
@@ -190,15 +184,17 @@ class Detector:
 
     def batches(
         self, data: object, *, engine: str = "local", progress: Progress | None = None
-    ) -> Iterator[Vector]:
+    ) -> Iterator[Floats]:
         """Yield the scores batch by batch, for data larger than memory."""
         for table in self.scored(data, engine=engine, progress=progress):
             yield table["score"].to_numpy()
 
     @cached_property
-    def _seen(self) -> Card:
-        """The card of the columns it looks at."""
-        return Card(self.card.name, tuple(self.card.column(name) for name in self.columns))
+    def seen(self) -> Card:
+        """The card of the columns it looks at: what lies outside their bounds moves to them."""
+        columns = map(self.card.column, self.columns)
+        clipped = (replace(each, outside="clip") if each.bounded else each for each in columns)
+        return Card(self.card.name, tuple(clipped))
 
     def scored(
         self,
@@ -230,7 +226,7 @@ class Detector:
 
         limit = None if false_alarms is None else self.threshold(false_alarms)
         raw = self._raw_on(engine)
-        for rows, whole, batch in batches(data, self._seen, self.rarest, progress, keep):
+        for rows, whole, batch in batches(data, self.seen, self.rarest, progress, keep):
             scores = self._scores_of(rows, raw)
             scores[~whole] = np.nan
             table: dict[str, Any] = {name: batch.column(name) for name in keep}
@@ -247,7 +243,7 @@ class Detector:
                 table |= {f"adds {name}": added[:, j] for j, name in enumerate(self.columns)}
             yield pyarrow.table(table)
 
-    def _added(self, rows: Vector) -> Vector:
+    def _added(self, rows: Floats) -> Floats:
         """How much each column adds to the score of each record."""
         added = np.zeros(rows.shape)
         for model, columns, weight in self._parts:
@@ -315,7 +311,7 @@ class Detector:
             f"({rates}). Name the rate when you learn: false_alarms=[...]."
         )
 
-    def predict(self, data: object, *, false_alarms: object = None) -> npt.NDArray[np.bool_]:
+    def predict(self, data: object, *, false_alarms: object = None) -> Flags:
         """Return which records are outliers: True above the threshold. NaN scores are not.
 
         Parameters
@@ -330,7 +326,7 @@ class Detector:
             false_alarms = self.thresholds[0].rate
         return np.asarray(self.threshold(false_alarms) < self.scores(data))
 
-    def p_values(self, data: object, *, references: int = 100_000) -> Vector:
+    def p_values(self, data: object, *, references: int = 100_000) -> Floats:
         """Return for each record which part of synthetic records is at least as strange.
 
         The synthetic ones are :meth:`sample`'s: columns drawn independently of each other. So a
@@ -406,21 +402,19 @@ class Detector:
 
     def report(self) -> str:
         """Say in words what the detector is: guarantee, columns, noise, thresholds."""
-        lines = [
+        heading = (
             f"Detector of {self.card.name}: {len(self.columns)} columns, learned from about "
-            f"{self.records:,} records.",
-            self.statement,
-            *self.details(),
-            *(f"{name}: usual is {words}." for name, words in self.rows()[1:]),
-        ]
-        return "\n".join(lines)
+            f"{self.records:,} records."
+        )
+        usual_of = (f"{name}: usual is {words}." for name, words in self.rows()[1:])
+        return "\n".join([heading, self.statement, *self.details(), *usual_of])
 
     def details(self) -> list[str]:
         """Say how large and how noisy it is, and what thresholds it has: a sentence each."""
         model = self.model
         lines = [
             f"{len(model.tables):,} tables, {len(model.counts):,} noisy counts; the noise of a "
-            f"count has a standard deviation of {model.noise:.0f}.",
+            f"count has a standard deviation of {model.noise:.0f}."
         ]
         for bought in self.thresholds:
             score, rough = bought.score, bought.rough
@@ -433,8 +427,7 @@ class Detector:
 
     def rows(self) -> list[list[str]]:
         """Return a table, its heading first: each column, and what is usual there."""
-        usual_of = [[name, usual(self, name)] for name in self.columns]
-        return [["column", "usual is"], *usual_of]
+        return [["column", "usual is"], *([name, usual(self, name)] for name in self.columns)]
 
     def pictures(self) -> list[str]:
         """Return a picture (SVG) of every column, unless there are very many."""
@@ -444,12 +437,10 @@ class Detector:
         return [column_svg(self, name) for name in drawn]
 
     def _repr_html_(self) -> str:
-        head, *rows = ([html.escape(cell) for cell in row] for row in self.rows())
-        lines = [self.statement, *self.details()]
-        first = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
-        top = "".join(f"<th>{cell}</th>" for cell in head)
-        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-        return f"{first}<table><tr>{top}</tr>{body}</table>"
+        head, *rows = self.rows()
+        headline = f"Detector of {self.card.name}, from about {self.records:,} records"
+        body = paragraphs("\n\n".join(self.details()))
+        return notebook(headline, rows, note=self.statement, head=head, body=body)
 
     def plot(
         self,
@@ -497,9 +488,9 @@ class Detector:
         """
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             raise InvalidInput(f"A sample's size is a whole number of at least 0. Got {size!r}.")
-        return as_table(self.synthetic(size, seed), self._seen)
+        return as_table(self.synthetic(size, seed), self.seen)
 
-    def synthetic(self, size: int, seed: int) -> Vector:
+    def synthetic(self, size: int, seed: int) -> Floats:
         """Return synthetic records as the numbers that are scored (codes, days)."""
         source = np.random.default_rng(seed)
         whose = source.choice(len(self.models), size, p=self.weights)

@@ -26,7 +26,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from whitecrow.card import Card
 from whitecrow.detector.model import CUTS, PARTS, SPAN, Grid, Model, Tables, Threshold, grid_of
@@ -65,14 +64,11 @@ def _part(model: Model) -> tuple[dict[str, Any], bytes]:
         "pace": model.tables.pace,
         "counts": model.counts,
     }
-    planes = [_planes(array.astype("<i4")) for array in arrays.values()]
+    octets = (array.astype("<i4").view(np.uint8).reshape(-1, 4) for array in arrays.values())
     header = {
         "grids": [
-            {
-                field: getattr(grid, field)
-                for field in ("name", "ordered", "whole", "lower", "upper", "cuts", "absent")
-                if field != "absent" or grid.absent is not None
-            }
+            {field: getattr(grid, field) for field in _FIELDS}
+            | ({} if grid.absent is None else {"absent": grid.absent})
             for grid in model.grids
         ],
         "numbers": {
@@ -80,9 +76,10 @@ def _part(model: Model) -> tuple[dict[str, Any], bytes]:
         },
         "arrays": {name: len(array) for name, array in arrays.items()},
     }
-    return header, b"".join(planes)
+    return header, b"".join(each.T.tobytes() for each in octets)
 
 
+_FIELDS = ("name", "ordered", "whole", "lower", "upper", "cuts")
 _NEWER = {"far": 0.0, "ranks": 1.0, "near": 0.0}
 """Numbers that older files do not have, and what they mean there."""
 _NUMBERS = {
@@ -92,20 +89,6 @@ _NUMBERS = {
 }
 """Between which numbers each may lie: far beyond what is ever learned."""
 _ARRAYS = ("shares", "logarithms", "ranks", "start", "axis", "offset", "pace", "counts")
-
-
-def unpacked(octets: bytes) -> tuple[tuple[Model, ...], dict[str, Any]]:
-    """Return the models and the rest of the header."""
-    if len(octets) < _HEAD.size + 32 or octets[:8] != MARK:
-        raise InvalidInput("This is not a detector file.")
-    _, version, length = _HEAD.unpack_from(octets)
-    if not 2 <= version <= VERSION:
-        raise _refused(f"is of version {version}; this whitecrow reads versions 2 to {VERSION}")
-    body, checksum = octets[:-32], octets[-32:]
-    if hashlib.sha256(body).digest() != checksum:
-        raise _refused("is damaged: its checksum is another")
-    header = json.loads(body[_HEAD.size : _HEAD.size + length])
-    return _models(header.pop("models"), body[_HEAD.size + length :]), header
 
 
 def _models(heads: list[dict[str, Any]], squeezed: bytes) -> tuple[Model, ...]:
@@ -150,7 +133,8 @@ def _grid(fields: dict[str, Any]) -> Grid:
 def _model(header: dict[str, Any], octets: bytes) -> Model:
     arrays, begin = {}, 0
     for name, size in header["arrays"].items():
-        arrays[name] = _joined(octets[begin : begin + 4 * size])
+        planes = np.frombuffer(octets, np.uint8, 4 * size, begin).reshape(4, -1)
+        arrays[name] = np.ascontiguousarray(planes.T).view("<i4").reshape(-1).astype(np.int32)
         begin += 4 * size
     grids = tuple(_grid(fields) for fields in header["grids"])
     given = {**_NEWER, **header["numbers"]}
@@ -197,33 +181,32 @@ def _sound(model: Model) -> bool:
     )
 
 
-def _planes(array: npt.NDArray[np.int32]) -> bytes:
-    return array.view(np.uint8).reshape(-1, 4).T.tobytes()
-
-
-def _joined(octets: bytes) -> npt.NDArray[np.int32]:
-    planes = np.frombuffer(octets, dtype=np.uint8).reshape(4, -1)
-    return np.ascontiguousarray(planes.T).view("<i4").reshape(-1).astype(np.int32)
-
-
-def _refused(why: str) -> InvalidInput:
-    return InvalidInput(f"The file of a detector {why}. Save the detector again.")
-
-
 def fields_of(octets: bytes) -> dict[str, Any]:
     """Return the fields of a detector."""
+    if len(octets) < _HEAD.size + 32 or octets[:8] != MARK:
+        raise InvalidInput("This is not a detector file.")
+    _, version, length = _HEAD.unpack_from(octets)
+    if not 2 <= version <= VERSION:
+        raise _refused(f"is of version {version}; this whitecrow reads versions 2 to {VERSION}")
+    body, checksum = octets[:-32], octets[-32:]
+    if hashlib.sha256(body).digest() != checksum:
+        raise _refused("is damaged: its checksum is another")
     try:
-        return _fields(*unpacked(octets))
+        header = json.loads(body[_HEAD.size : _HEAD.size + length])
+        return _fields(_models(header["models"], body[_HEAD.size + length :]), header)
     except InvalidInput:
         raise
     except Exception:  # noqa: BLE001 - bytes that somebody made can be wrong in any way
         raise InvalidInput("The file of a detector is not whole. Save it again.") from None
 
 
+def _refused(why: str) -> InvalidInput:
+    return InvalidInput(f"The file of a detector {why}. Save the detector again.")
+
+
 def _fields(models: tuple[Model, ...], about: Mapping[str, Any]) -> dict[str, Any]:
     card = Card.from_json(about["card"])
-    names = models[0].names
-    columns = [grid_of(card.column(name)) for name in names]
+    columns = [grid_of(card.column(name)) for name in models[0].names]
     for model in models:
         _expect([replace(grid, cuts=()) for grid in model.grids] == columns)
     promise = about["guarantee"]

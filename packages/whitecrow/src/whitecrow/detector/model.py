@@ -7,6 +7,7 @@ record is a sum of integers: the same on every machine, in any order of addition
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Column
-from whitecrow.detector.arithmetic import softlog
+from whitecrow.detector.arithmetic import Flags, Floats, Int32s, Int64s, softlog
 
 # Tables: every record adds one to one cell of each.
 #
@@ -24,36 +25,32 @@ from whitecrow.detector.arithmetic import softlog
 # each into bins: ``(coordinate + offset) * pace >> SHIFT``. Integers only, so that a record has
 # the same cell on every engine and machine.
 
-UNIT = 1024
-"""Coordinate units in one standard deviation (logarithmic) or a third of the ranks."""
+UNIT = 1024  # coordinate units in one standard deviation (logarithmic) or a third of the ranks
 SPAN = 6 * UNIT
 SHIFT = 16
-
-Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
     """The layout of all tables, side by side; public."""
 
-    start: Ints  # where the axes of each table begin
-    # Which coordinate an axis cuts: column ``j``'s logarithmic one is ``j``, its rank ``columns +
-    # j``.
-    axis: Ints
-    # offset, pace: How an axis is cut into bins.
-    offset: Ints
-    pace: Ints
+    start: Int32s  # where the axes of each table begin
+    axis: (
+        Int32s  # what it cuts: column ``j``'s logarithmic coordinate ``j``, or rank ``columns + j``
+    )
+    offset: Int32s  # how an axis is cut into bins
+    pace: Int32s
 
     def __len__(self) -> int:
         return len(self.start) - 1
 
     @cached_property
-    def bins(self) -> Ints:
+    def bins(self) -> Int32s:
         """How many bins each axis has."""
         return ((SPAN + self.offset) * self.pace >> SHIFT) + 1
 
     @cached_property
-    def stride(self) -> Ints:
+    def stride(self) -> Int32s:
         """What one bin of an axis adds to the cell's number within its table."""
         stride = np.ones(len(self.axis), dtype=np.int32)
         for first, last in zip(self.start[:-1], self.start[1:], strict=True):
@@ -61,12 +58,12 @@ class Tables:
         return stride
 
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Int64s:
         """How many cells each table has."""
         return np.multiply.reduceat(self.bins.astype(np.int64), self.start[:-1])
 
     @cached_property
-    def base(self) -> npt.NDArray[np.int64]:
+    def base(self) -> Int64s:
         """Where the cells of each table begin; the last entry is the number of all cells."""
         return np.concatenate([[0], np.cumsum(self.sizes)])
 
@@ -75,14 +72,14 @@ class Tables:
         """What loops over the tables are given."""
         return self.start, self.axis, self.offset, self.pace, self.stride, self.base
 
-    def members(self, columns: int) -> npt.NDArray[np.bool_]:
+    def members(self, columns: int) -> Flags:
         """Return which tables (rows) look at which columns."""
         members = np.zeros((len(self), columns), dtype=bool)
         table = np.repeat(np.arange(len(self)), np.diff(self.start))
         members[table, self.axis % columns] = True
         return members
 
-    def reaches(self, least: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    def reaches(self, least: Sequence[int] | Int32s) -> Floats:
         """Return for each cell of each table how far from the middle its farthest axis lies.
 
         In units of the logarithmic coordinate, on average over the cell. ``least`` says for each
@@ -98,7 +95,7 @@ class Tables:
             parts.append(reach)
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def _reach(self, place: int, least: int) -> npt.NDArray[np.float64]:
+    def _reach(self, place: int, least: int) -> Floats:
         """Return how far from the middle the bins of one axis lie on average."""
         edges = np.arange(self.bins[place] + 1.0) * (1 << SHIFT) / self.pace[place]
         edges = np.clip(edges - self.offset[place], min(least, SPAN), SPAN)
@@ -108,7 +105,7 @@ class Tables:
         average = np.where((low < 0.0) & (high > 0.0), across, np.abs(low + high) / 2.0)
         return np.where(high > low, average, 0.0)
 
-    def cells(self, table: int, coordinates: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    def cells(self, table: int, coordinates: Int32s) -> Int64s:
         """Return the cell of each record (coordinates by records), numbered through all tables."""
         cells = np.full(coordinates.shape[1], self.base[table], dtype=np.int64)
         for place in range(self.start[table], self.start[table + 1]):
@@ -125,8 +122,6 @@ class Tables:
 # the results once more, and again. Which are cut was decided by noisy counts, so it is public; the
 # edges follow by additions and divisions of doubles.
 
-Edges = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.uint16]
 
 CUTS = 16
 _CELLS = CUTS * CUTS
@@ -137,23 +132,14 @@ _MOST_CATEGORIES = 1024
 
 @dataclass(frozen=True)
 class Grid:
-    """The cells of one column.
-
-    Examples
-    --------
-    >>> grid = Grid("age", True, True, 0.0, 2.0)
-    >>> grid.edges.tolist(), grid.codes(np.array([0.0, 2.0, 7.0])).tolist()
-    ([0.5, 1.5], [0, 2, 2])
-    """
+    """The cells of one column."""
 
     name: str  # the column
     ordered: bool  # whether the order of values means anything; categories have none
     whole: bool  # whether values are whole numbers (integers, days, codes of categories)
-    # lower, upper: Public bounds; for categories 0 and the last code.
-    lower: float | None
+    lower: float | None  # public bounds; for categories 0 and the last code
     upper: float | None
-    # For each refinement: which cells of the grid before are cut into sixteen.
-    cuts: tuple[tuple[int, ...], ...] = ()
+    cuts: tuple[tuple[int, ...], ...] = ()  # of each refinement the cells that are cut into 16
     # What stands for a missing value where that is a value of its own: it has the first cell of a
     # column with an order, and lies below all values; of categories it is the last.
     absent: float | None = None
@@ -172,7 +158,7 @@ class Grid:
         return replace(self, cuts=cuts, absent=None)
 
     @cached_property
-    def edges(self) -> Edges:
+    def edges(self) -> Floats:
         """Where a new cell begins, in increasing order: there is one cell more than edges."""
         if self.apart:
             assert self.absent is not None
@@ -188,7 +174,7 @@ class Grid:
     def cells(self) -> int:
         return len(self.edges) + 1
 
-    def codes(self, values: npt.NDArray[np.float64]) -> Codes:
+    def codes(self, values: Floats) -> npt.NDArray[np.uint16]:
         """Return the cell of each value; what lies outside the bounds is in the outermost one."""
         return np.searchsorted(self.edges, values, side="right").astype(np.uint16)
 
@@ -196,12 +182,12 @@ class Grid:
         """Return the grid with the chosen cells cut into sixteen."""
         return replace(self, cuts=(*self.cuts, chosen))
 
-    def parents(self) -> npt.NDArray[np.int64]:
+    def parents(self) -> Int64s:
         """Return for each cell the cell of the grid before the last cut that holds it."""
         before = replace(self, cuts=self.cuts[:-1])
         return before.codes(np.concatenate([[-np.inf], self.edges])).astype(np.int64)
 
-    def borders(self) -> Edges:
+    def borders(self) -> Floats:
         """Return the edges with an end on either side, for means and samples of present values."""
         if self.apart:
             return self.present.borders()
@@ -219,12 +205,12 @@ class Grid:
             return 1.0
         return math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
 
-    def middles(self) -> Edges:
+    def middles(self) -> Floats:
         """Return the middle of each cell of present values, in units of :attr:`unit`."""
         borders = self.borders() * self.unit
         return (borders[:-1] + borders[1:]) / 2.0
 
-    def _root(self) -> Edges:
+    def _root(self) -> Floats:
         if self.lower is None or self.upper is None:
             return self._distinct(_half_octaves(_FIRST, _LAST))
         if self.whole and self.upper - self.lower < (_CELLS if self.ordered else _MOST_CATEGORIES):
@@ -237,7 +223,7 @@ class Grid:
         # Between bounds that are neighbouring numbers an even edge may fall on one of them, too.
         return self._distinct(both[(both > self.lower) & (both < self.upper)])
 
-    def _cut(self, edges: Edges, chosen: tuple[int, ...]) -> Edges:
+    def _cut(self, edges: Floats, chosen: tuple[int, ...]) -> Floats:
         borders = Grid(self.name, self.ordered, self.whole, self.lower, self.upper).borders()
         whole = np.concatenate([borders[:1], edges, borders[-1:]])
         added = [_between(float(whole[cell]), float(whole[cell + 1]), CUTS) for cell in chosen]
@@ -245,18 +231,18 @@ class Grid:
         # Between whole numbers an edge may fall on the bound itself, where it parts nothing.
         return np.asarray(edges[(edges > whole[0]) & (edges < whole[-1])])
 
-    def _distinct(self, edges: Edges) -> Edges:
+    def _distinct(self, edges: Floats) -> Floats:
         """Move edges between whole numbers, where only those occur, and drop repeated ones."""
         return np.unique(np.floor(edges) + 0.5 if self.whole else edges)
 
 
-def _half_octaves(first: int, last: int) -> Edges:
+def _half_octaves(first: int, last: int) -> Floats:
     """Return 1, 1.5, 2, 3, 4, 6, ... between two powers, of either sign; no rounding anywhere."""
     powers = np.array([math.ldexp(1.5 if k % 2 else 1.0, k // 2) for k in range(first, last + 1)])
     return np.concatenate([-powers[::-1], powers])
 
 
-def _between(lower: float, upper: float, parts: int) -> Edges:
+def _between(lower: float, upper: float, parts: int) -> Floats:
     """Return the inner edges of equal parts."""
     # Halved, the widest bounds are no wider than a number; doubled, the bits are the same.
     step = (upper / 2.0 - lower / 2.0) / parts
@@ -275,18 +261,14 @@ def grid_of(column: Column) -> Grid:
     return Grid(column.name, True, whole, lower, upper, absent=column.absent)
 
 
-POINTS = 256
-"""Units of worth in one."""
+POINTS = 256  # units of worth in one
 
-PARTS = 1 << 30
-"""Shares are multiples of one over this, so that a file holds them as whole numbers."""
+PARTS = 1 << 30  # shares are multiples of one over this, so that a file holds them as whole numbers
 
 _LEAST_SPREAD = 0.2
 _RARE = 256.0
 _REACH = 16.0
 _MOST_WORTH = float(1 << 30)
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,11 +276,10 @@ class Model:
     """What was learned."""
 
     grids: tuple[Grid, ...]  # the cells of each column
-    # For each column the released part of the records in each of its cells; sums to one.
-    shares: tuple[Floats, ...]
-    looks: tuple[npt.NDArray[np.int32], ...]  # the logarithmic and the rank coordinate of each cell
+    shares: tuple[Floats, ...]  # the released part of the records in each cell; sums to one
+    looks: tuple[Int32s, ...]  # the logarithmic and the rank coordinate of each cell
     tables: Tables  # the layout
-    counts: npt.NDArray[np.int32]  # the noisy counts of all cells of all tables
+    counts: Int32s  # the noisy counts of all cells of all tables
     records: float  # the released (noisy) number of records
     noise: float  # the standard deviation of a count's noise
     marginal_noise: float  # about that of a noisy cumulative count of one column
@@ -324,22 +305,16 @@ class Model:
         as single ones (an Isolation Forest learns from so many records a tree).
         """
         floor = max(self.noise, 1.0, self.records / _RARE)
-        beyond = np.maximum(self.tables.reaches(self._begins) - self.near, 0.0)
+        # Where values with a distance begin: after the missing ones. Ranks, categories have none.
+        begins = [grid.apart * UNIT if grid.ordered else SPAN for grid in self.grids]
+        begins += len(begins) * [SPAN]
+        beyond = np.maximum(self.tables.reaches(begins) - self.near, 0.0)
         surprise = -softlog(self.counts, floor) + self.far * beyond
         weight = np.maximum(self.counts - self.noise, 0.0)
         base = self.tables.base
         for first, last in pairwise(base):
             surprise[first:last] = _standard(surprise[first:last], weight[first:last])
         return surprise
-
-    @cached_property
-    def _begins(self) -> npt.NDArray[np.int32]:
-        """For each coordinate where values with a distance begin: after the missing ones.
-
-        Ranks and categories have no distances.
-        """
-        begins = [grid.apart * UNIT if grid.ordered else SPAN for grid in self.grids]
-        return np.array([*begins, *len(begins) * [SPAN]], dtype=np.int32)
 
     @cached_property
     def tails(self) -> tuple[Floats, ...]:
@@ -364,18 +339,16 @@ class Model:
         return tuple(tails)
 
     @cached_property
-    def worths(self) -> npt.NDArray[np.int32]:
+    def worths(self) -> Int32s:
         """What each cell of each table adds to a score."""
         by_rank = self.tables.axis[self.tables.start[:-1]] >= len(self.grids)
         weights = np.where(by_rank, self.ranks, 1.0)
         return self._worth(self.surprises, np.repeat(weights, self.tables.sizes))
 
     @cached_property
-    def alone(self) -> tuple[npt.NDArray[np.int32], ...]:
-        """What each cell of each column adds by itself: its tail, and tables of that column alone.
-
-        So the tables of one column cost nothing when records are scored.
-        """
+    def alone(self) -> tuple[Int32s, ...]:
+        """What each cell of each column adds by itself: its tail, and tables of it alone."""
+        # So the tables of one column cost nothing when records are scored.
         weight = self.tail * len(self.tables) / len(self.grids)
         worths = [self._worth(tail, weight) for tail in self.tails]
         for table in np.flatnonzero(self.singles):
@@ -387,12 +360,12 @@ class Model:
         return tuple(worths)
 
     @cached_property
-    def singles(self) -> npt.NDArray[np.bool_]:
+    def singles(self) -> Flags:
         """Which tables look at one column."""
         return np.asarray(np.diff(self.tables.start) == 1)
 
     @cached_property
-    def joint(self) -> tuple[Tables, npt.NDArray[np.int32]]:
+    def joint(self) -> tuple[Tables, Int32s]:
         """The tables of several columns, and the worths of their cells."""
         tables, kept = self.tables, ~self.singles
         axes, cells = np.repeat(kept, np.diff(tables.start)), np.repeat(kept, tables.sizes)
@@ -424,7 +397,7 @@ class Model:
                 rows[cells < 0, place] = grid.absent
         return rows
 
-    def _worth(self, deviations: Floats, weight: float | Floats) -> npt.NDArray[np.int32]:
+    def _worth(self, deviations: Floats, weight: float | Floats) -> Int32s:
         high = np.maximum(deviations, 0.0)
         worth = deviations + self.peak * (high * high)
         points = np.rint(worth * (POINTS * weight))

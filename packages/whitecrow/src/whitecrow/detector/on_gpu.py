@@ -8,81 +8,74 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from whitecrow.detector import scoring
+from whitecrow.detector.arithmetic import Floats, Int64s
 from whitecrow.detector.model import SHIFT, Grid, Model, Tables
 from whitecrow.neighbours import Device
 
-BATCH = 1 << 20
-"""Records that are sent over together."""
+BATCH = 1 << 20  # records that are sent over together
 
 _THREADS = 256
-_SHARE = 1 << 14
-"""Records that a block counts in its shared memory before it adds up."""
+_SHARE = 1 << 14  # records that a block counts in its shared memory before it adds up
 
-Matrix = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+Kernels = dict[str, Callable[..., None]]
 
 
 def count_cells(
     device: Device,
     columns: tuple[scoring.Encoder, ...],
     tables: Tables,
-    rows: Matrix,
-    counts: Counts,
+    rows: Floats,
+    counts: Int64s,
 ) -> None:
     """Add one to a cell of every table for each record."""
-    if _kernels(device) is None or not len(rows):
+    if (kernels := _kernels(device)) is None or not len(rows):
         scoring.count_cells(tables, scoring.coordinates_of(columns, rows), counts)
-        return
-    coordinates = _coordinates(device, columns, rows)
-    _add(device, coordinates, len(rows), _layout(device, tables), len(tables), counts)
+    else:
+        _count(device, kernels, columns, rows, _layout(device, tables), counts)
 
 
-def count_codes(device: Device, grids: tuple[Grid, ...], rows: Matrix, counts: Counts) -> None:
+def count_codes(device: Device, grids: tuple[Grid, ...], rows: Floats, counts: Int64s) -> None:
     """Add one to a cell of every column's grid for each record."""
-    cells = [grid.cells for grid in grids]
-    ends = np.cumsum([0, *cells])
-    if _kernels(device) is None or not len(rows):
+    if (kernels := _kernels(device)) is None or not len(rows):
         scoring.count_codes(grids, rows, counts)
         return
     # A table of one axis a column, whose bins are the cells themselves.
+    cells = [grid.cells for grid in grids]
     looks = [np.arange(size, dtype=np.int32)[None, :] for size in cells]
     encoders = tuple(map(scoring.Encoder, grids, looks))
     axes = np.arange(len(grids) + 1, dtype=np.int32)
     ones = np.ones(len(grids), np.int32)
     whole = (axes, axes[:-1], 0 * ones, ones << SHIFT, ones)
-    layout = (*map(device.put, whole), device.put(ends))
-    coordinates = _coordinates(device, encoders, rows)
-    _add(device, coordinates, len(rows), layout, len(grids), counts)
+    layout = (*map(device.put, whole), device.put(np.cumsum([0, *cells])))
+    _count(device, kernels, encoders, rows, layout, counts)
 
 
-def _add(
+def _count(
     device: Device,
-    coordinates: Any,
-    size: int,
+    kernels: Kernels,
+    columns: tuple[scoring.Encoder, ...],
+    rows: Floats,
     layout: tuple[Any, ...],
-    tables: int,
-    counts: Counts,
+    counts: Int64s,
 ) -> None:
-    kernels = _kernels(device)
-    assert kernels is not None
+    coordinates = _coordinates(device, kernels, columns, rows)
     added = device.put(np.zeros(len(counts), np.int64))
-    shape = device.put(np.array([size, _SHARE]))
-    grid = -(-size // _SHARE), tables
+    shape = device.put(np.array([len(rows), _SHARE]))
+    grid = -(-len(rows) // _SHARE), len(layout[0]) - 1
     kernels["count_cells"](grid, _THREADS, (coordinates, shape, *layout, added))
     counts += device.fetch(added)
 
 
 def raw_scores(
-    device: Device, model: Model, columns: tuple[scoring.Encoder, ...], rows: Matrix
-) -> Counts:
+    device: Device, model: Model, columns: tuple[scoring.Encoder, ...], rows: Floats
+) -> Int64s:
     """Return the scores of records in units of worth."""
     if (kernels := _kernels(device)) is None or not len(rows):
         return scoring.raw_scores(model, columns, rows)
     tables, worths = model.joint
-    coordinates = _coordinates(device, columns, rows)
+    coordinates = _coordinates(device, kernels, columns, rows)
     shape = device.put(np.array([len(rows), len(columns), len(tables)]))
     scores = device.put(np.zeros(len(rows), np.int64))
     worth = device.put(worths if len(worths) else np.zeros(1, np.int32))
@@ -91,7 +84,9 @@ def raw_scores(
     return device.fetch(scores)
 
 
-def _coordinates(device: Device, columns: tuple[scoring.Encoder, ...], rows: Matrix) -> Any:
+def _coordinates(
+    device: Device, kernels: Kernels, columns: tuple[scoring.Encoder, ...], rows: Floats
+) -> Any:
     """Return the coordinates of records, as `scoring.coordinates_of` lays them out."""
     kinds = columns[0].look.shape[0]
     edges = [column.grid.edges for column in columns]
@@ -107,8 +102,6 @@ def _coordinates(device: Device, columns: tuple[scoring.Encoder, ...], rows: Mat
         device.put(place),
         target,
     )
-    kernels = _kernels(device)
-    assert kernels is not None
     kernels["encode"]((-(-len(rows) // _THREADS), len(columns)), _THREADS, arrays)
     return target
 
@@ -120,12 +113,12 @@ def _layout(device: Device, tables: Tables) -> tuple[Any, ...]:
     return (*map(device.put, parts), device.put(base.astype(np.int64)))
 
 
-def _kernels(device: Device) -> dict[str, Callable[..., None]] | None:
+def _kernels(device: Device) -> Kernels | None:
     return None if device.compile is None else _compiled(device.compile)
 
 
 @cache
-def _compiled(compile_: Callable[[str, str], Any]) -> dict[str, Callable[..., None]] | None:
+def _compiled(compile_: Callable[[str, str], Any]) -> Kernels | None:
     source = (Path(__file__).parent / "_gpu.cu").read_text(encoding="utf-8")
     kernels = {name: compile_(source, name) for name in ("encode", "count_cells", "add_scores")}
     return None if None in kernels.values() else kernels

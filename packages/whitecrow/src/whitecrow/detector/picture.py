@@ -10,7 +10,6 @@ import numpy as np
 
 from whitecrow.card import Card
 from whitecrow.detector.detector import Detector, shown, usual
-from whitecrow.detector.model import Floats, Grid
 from whitecrow.detector.records import batches, one_record
 from whitecrow.errors import invalid
 from whitecrow.figures import new_figure, panels
@@ -19,8 +18,7 @@ from whitecrow.rendering import histogram, ranked
 _MOST = 24
 _MADE_UP = 10_000
 _BARS = 60
-ENDINGS = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
-"""Of files that are pictures."""
+ENDINGS = (".png", ".svg", ".pdf", ".jpg", ".jpeg")  # of files that are pictures
 
 _BLUE, _PALE, _RED = "#1f4e79", "#7aa6c2", "#b03a2e"
 _MOST_BARS = 48
@@ -52,18 +50,18 @@ def draw(detector: Detector, path: Path) -> Path:
     """Draw the cumulative distribution of each column (the shares of categories)."""
     names = detector.columns[:_MOST]
     figure, axes = panels(len(names))
-    for name, axis, grid, share in zip(
-        names, axes, detector.model.grids, detector.model.shares, strict=False
-    ):
-        _draw_distribution(detector, name, axis, grid, share)
+    for name, axis in zip(names, axes, strict=True):
+        _draw_distribution(detector, name, axis)
         axis.set_title(name, fontsize=9)
     figure.suptitle(f"Released distributions of {detector.card.name}")
     figure.savefig(path, dpi=110)
     return path
 
 
-def _draw_distribution(detector: Detector, name: str, axis: Any, grid: Grid, share: Floats) -> None:
+def _draw_distribution(detector: Detector, name: str, axis: Any) -> None:
     """Draw the cumulative distribution of a column, or the shares of its categories."""
+    place = detector.columns.index(name)
+    grid, share = detector.model.grids[place], detector.model.shares[place]
     if grid.ordered:
         # Of the values that are there; what is missing has no place on the axis.
         share = share[grid.apart :] / max(share[grid.apart :].sum(), 1e-9)
@@ -116,8 +114,7 @@ def draw_scores(detector: Detector, data: Any, axes: Any) -> Any:
             words = f" {float(bought.rate):.2%} false alarms{about}"
             beside = axis.get_xaxis_transform()
             axis.text(limit, 0.97, words, transform=beside, va="top", fontsize=8, color=_RED)
-    axis.set_xlabel("score (larger is stranger)")
-    axis.set_ylabel(whose)
+    axis.set(xlabel="score (larger is stranger)", ylabel=whose)
     axis.set_title(f"Scores of {len(scores):,} {whose}", fontsize=10)
     return axis
 
@@ -148,7 +145,7 @@ def draw_column(detector: Detector, name: str, record: Any, axes: Any) -> Any:
     place = detector.columns.index(name)
     grid, share = detector.model.grids[place], detector.model.shares[place]
     axis = _drawn_on(axes, 6, 3.5)
-    _draw_distribution(detector, name, axis, grid, share)
+    _draw_distribution(detector, name, axis)
     title = f"{name}: usual is {usual(detector, name)}"
     if grid.ordered:
         part = share[grid.apart :] / max(share[grid.apart :].sum(), 1e-9)
@@ -158,7 +155,7 @@ def draw_column(detector: Detector, name: str, record: Any, axes: Any) -> Any:
     if record is not None:
         given = one_record(record)[name]
         title += f"; here it is {given}"
-        alone = Card(detector.card.name, (detector.card.column(name),))
+        alone = Card(detector.card.name, (detector.seen.column(name),))
         rows, whole, _ = next(batches({name: given}, alone, detector.rarest))
         if whole[0] and rows[0, 0] != grid.absent:
             (axis.axvline if grid.ordered else axis.axhline)(rows[0, 0], color=_RED)

@@ -10,21 +10,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from whitecrow.card import Card, Column
+from whitecrow.card import Card
 from whitecrow.data.columns import check_schema, convert
 from whitecrow.data.sources import open_source
 from whitecrow.data.values import decoded
 from whitecrow.declaration import as_mapping
+from whitecrow.detector.arithmetic import Flags, Floats
 from whitecrow.errors import InvalidInput
 
-Matrix = npt.NDArray[np.float64]
 Progress = Callable[[int, int, str], None]
 
 
@@ -34,7 +31,7 @@ def batches(
     rarest: Mapping[str, int],
     progress: Progress | None = None,
     keep: Sequence[str] = (),
-) -> Iterator[tuple[Matrix, npt.NDArray[np.bool_], Any]]:
+) -> Iterator[tuple[Floats, Flags, Any]]:
     """Yield records as the detector's coordinates want them, which can be scored, and their batch.
 
     A mapping is one record; an array has the card's columns in their order. ``rarest`` is the code
@@ -47,13 +44,12 @@ def batches(
     for name in names:
         if name not in opened.schema.names:
             raise InvalidInput(f"The records have no column {name!r} to keep.")
-    columns = [_lenient(column) for column in card.columns]
     done = 0
     for batch in opened.batches(names, _refuse_row):
         # Each column lies together, as scoring goes through them.
-        rows = np.empty((len(columns), batch.num_rows)).T
+        rows = np.empty((len(card.columns), batch.num_rows)).T
         whole = np.ones(batch.num_rows, dtype=bool)
-        for place, column in enumerate(columns):
+        for place, column in enumerate(card.columns):
             values, bad = convert(decoded(batch.column(place)), column)
             missing = next(iter(bad.values()))
             if column.type == "category":
@@ -64,12 +60,6 @@ def batches(
         done += batch.num_rows
         if progress is not None:
             progress(done, max(opened.rows, done), "scoring")
-
-
-@lru_cache(maxsize=1024)
-def _lenient(column: Column) -> Column:
-    """Move what is outside the bounds to them instead of leaving the record out."""
-    return replace(column, outside="clip") if column.bounded else column
 
 
 def _refuse_row() -> None:
@@ -84,15 +74,13 @@ def _framed(data: object, card: Card) -> Any:
 
     if getattr(data, "ndim", 2) == 1:  # a row of pandas
         data = as_mapping(data)
-    if isinstance(data, Mapping) and not any(
-        isinstance(value, list | tuple | np.ndarray) for value in data.values()
-    ):
-        unknown = [name for name in card.names if name not in data]
-        if unknown:
-            raise InvalidInput(f"The record lacks the column {unknown[0]!r} of the detector.")
-        return pyarrow.table({name: [data[name]] for name in card.names})
     if isinstance(data, Mapping):
-        return pyarrow.table(dict(data))
+        if any(isinstance(value, list | tuple | np.ndarray) for value in data.values()):
+            return pyarrow.table(dict(data))
+        for name in card.names:
+            if name not in data:
+                raise InvalidInput(f"The record lacks the column {name!r} of the detector.")
+        data = [data]
     if isinstance(data, list) and all(isinstance(item, Mapping) for item in data):
         return pyarrow.table({name: [item.get(name) for item in data] for name in card.names})
     if isinstance(data, np.ndarray):
@@ -136,15 +124,14 @@ def like(data: Any, table: Any, rows: Sequence[int] | None = None) -> Any:
     return framed
 
 
-def as_table(rows: Matrix, card: Card) -> Any:
+def as_table(rows: Floats, card: Card) -> Any:
     """Return synthetic records as an Arrow table with the card's types, marked by a column."""
     import pyarrow
 
     table: dict[str, Any] = {}
-    for place, column in enumerate(card.columns):
-        values = rows[:, place]
-        missing = values == column.absent
-        values = np.where(missing, 0.0, values)
+    for column, drawn in zip(card.columns, rows.T, strict=True):
+        missing = drawn == column.absent
+        values = np.where(missing, 0.0, drawn)
         if column.type == "category":
             names = np.array([*(column.categories or ()), None], dtype=object)
             chosen = np.where(missing, len(names) - 1, values).astype(np.int64)

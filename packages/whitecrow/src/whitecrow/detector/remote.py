@@ -33,11 +33,9 @@ class _Dialect:
     """What DuckDB and PostgreSQL say differently; everything else is common SQL."""
 
     double: str  # the type of a binary64 number
-    # Pattern: a value as text that is compared code point by code point, whatever the collation of
-    # the column.
-    exact_text: str
-    # Pattern: whether a double is NaN. DuckDB looks comparisons of numbers up in the statistics of
-    # a Parquet file, which know no NaN.
+    exact_text: str  # a pattern: text that is compared by code points, whatever the collation
+    # A pattern: whether a double is NaN. DuckDB compares with a Parquet file's statistics, too,
+    # which know no NaN.
     is_nan: str
 
 
@@ -95,10 +93,8 @@ class _Text:
     def written(self, table: list[str], keep: list[str]) -> str:
         source = ".".join(_quoted(part) for part in table)
         kept = [f"k{place}" for place in range(len(keep))]
-        values = [
-            f"{self._value(self.detector.card.column(name))} AS v{place}"
-            for place, name in enumerate(self.detector.columns)
-        ]
+        columns = map(self.detector.card.column, self.detector.columns)
+        values = [f"{self._value(column)} AS v{place}" for place, column in enumerate(columns)]
         first = [f"{_quoted(name)} AS {short}" for name, short in zip(keep, kept, strict=True)]
         query = f"SELECT {_listed([*first, *values])} FROM {source}{self.fence}"  # noqa: S608 - names are quoted
         cells = self._buckets() if self.dialect is _POSTGRES else self._halvings()
@@ -137,31 +133,25 @@ class _Text:
             absent = self._number(names.index(str(column.fill)))
         elif column.absent is not None:
             absent = self._number(column.absent)
-        text = self.dialect.exact_text.format(raw)
-        cases = " ".join(
-            f"WHEN {text} = {self._string(name)} THEN {self._number(code)}"
-            for code, name in enumerate(names)
-        )
+        when = f"WHEN {self.dialect.exact_text.format(raw)} ="
+        values = ((self._string(name), self._number(code)) for code, name in enumerate(names))
+        cases = " ".join(f"{when} {text} THEN {code}" for text, code in values)
         rarest = self._number(self.detector.rarest[column.name])
         return f"CASE WHEN {raw} IS NULL THEN {absent} {cases} ELSE {rarest} END"
 
     def _buckets(self) -> Iterator[_Step]:
         """Choose the cell of each value, numbered from 1, by a function that PostgreSQL has."""
-        yield (
-            [
-                f"width_bucket({value}, e{end}) + 1 AS c{end}"
-                if len(encoder.grid.edges)
-                else f"CASE WHEN {value} IS NULL THEN NULL ELSE 1 END AS c{end}"
-                for value, end, encoder in self.columns
-            ],
-            [self._edges(end, encoder) for _, end, encoder in self.columns],
-        )
+        chosen = [
+            f"width_bucket({value}, e{end}) + 1 AS c{end}"
+            if len(encoder.grid.edges)
+            else f"CASE WHEN {value} IS NULL THEN NULL ELSE 1 END AS c{end}"
+            for value, end, encoder in self.columns
+        ]
+        yield chosen, [self._edges(end, encoder) for _, end, encoder in self.columns]
 
     def _halvings(self) -> Iterator[_Step]:
-        """Choose the cell of each value, numbered from 1, as the compiled search does.
-
-        First how many edges have a smaller guess, then a halving of the others in each step.
-        """
+        """Choose the cell of each value, numbered from 1, as the compiled search does."""
+        # First how many edges have a smaller guess, then a halving of the others in each step.
         carried = [f"v{place}" for place in range(len(self.detector.columns))]
         edges = [f"e{end}" for _, end, _ in self.columns]
         guessed, lists = [], []
@@ -194,15 +184,12 @@ class _Text:
 
     def _coordinates(self) -> _Step:
         """Choose what is known of each cell: two coordinates, and what it adds by itself."""
-        rows = [
-            (f"{row}_{end}", f"c{end}", self._array(look, "INTEGER"))
-            for _, end, encoder in self.columns
-            for row, look in enumerate(encoder.look)
-        ]
-        return (
-            [f"l{name}[{cell}] AS x{name}" for name, cell, _ in rows],
-            [f"{known} AS l{name}" for name, _, known in rows],
-        )
+        chosen, lists = [], []
+        for _, end, encoder in self.columns:
+            for row, look in enumerate(encoder.look):
+                chosen.append(f"l{row}_{end}[c{end}] AS x{row}_{end}")
+                lists.append(f"{self._array(look, 'INTEGER')} AS l{row}_{end}")
+        return chosen, lists
 
     def _table_cells(self) -> _Step:
         """Choose the cell of each table, numbered from 1; no number is beyond 31 bits."""
@@ -233,17 +220,12 @@ class _Text:
             scores.append(f"{raw} / {self._number(scoring.scale(model))}")
         if len(models) == 1:
             return scores[0], lists
-        weights = [self._number(weight) for weight in self.detector.weights]
-        mean = " + ".join(
-            f"{weight} * ({score})" for weight, score in zip(weights, scores, strict=True)
-        )
-        return mean, lists
+        weighed = zip(map(self._number, self.detector.weights), scores, strict=True)
+        return " + ".join(f"{weight} * ({score})" for weight, score in weighed), lists
 
     def _array(self, values: Any, kind: str) -> str:
-        listed = ",".join(repr(value) for value in values.tolist())
-        return (
-            f"'{{{listed}}}'::{kind}[]" if self.dialect is _POSTGRES else f"'[{listed}]'::{kind}[]"
-        )
+        first, last = "{}" if self.dialect is _POSTGRES else "[]"
+        return f"'{first}{','.join(map(repr, values.tolist()))}{last}'::{kind}[]"
 
     def _number(self, value: float) -> str:
         return f"'{float(value)!r}'::float8"
@@ -306,8 +288,7 @@ def register_in_duckdb(detector: Detector, connection: Any, name: str) -> None:
     connection.create_function(name, score, types, "DOUBLE", type="arrow", null_handling="special")
 
 
-_CORES = 16
-"""Of a cluster that does not say how many it has."""
+_CORES = 16  # of a cluster that does not say how many it has
 
 
 def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> Any:
@@ -344,23 +325,20 @@ def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> A
 
 def _stored(path: Path) -> tuple[tuple[File, ...], Any]:
     """Return what workers can read by themselves, if they can, and what Spark reads."""
+    import pyarrow
+
     if not path.exists():
         raise invalid("Detector.spark", "data", "a Parquet file or folder", str(path))
     frame = session().read.parquet(f"file://{path.resolve()}")
     opened = open_source(path)
     # Of names of folders Spark makes columns.
     plain = path.is_file() or not any(entry.is_dir() for entry in path.iterdir())
-    return (opened.files or ()) if plain and _read_alike(opened.schema) else (), frame
-
-
-def _read_alike(schema: Any) -> bool:
-    """Whether Spark reads such columns as they are: the frame of scores has the types it finds."""
-    import pyarrow
-
+    # Columns that Spark reads as they are: the frame of scores has the types it finds.
     alike = {pyarrow.bool_(), pyarrow.float32(), pyarrow.float64(), pyarrow.string()}
     alike |= {pyarrow.int8(), pyarrow.int16(), pyarrow.int32(), pyarrow.int64(), pyarrow.date32()}
-    names = [name.casefold() for name in schema.names]
-    return len(set(names)) == len(names) and alike.issuperset(schema.types)
+    names = {name.casefold() for name in opened.schema.names}
+    plain = plain and len(names) == len(opened.schema.names)
+    return (opened.files or ()) if plain and alike.issuperset(opened.schema.types) else (), frame
 
 
 @lru_cache(maxsize=2)

@@ -7,25 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from whitecrow._compiled import KERNELS
+from whitecrow.detector.arithmetic import Floats, Int32s, Int64s
 from whitecrow.detector.model import POINTS, Grid, Model, Tables
 
 BLOCK = 4096
 _GUESSES = 1024
 
-Coordinates = npt.NDArray[np.int32]
-Edges = npt.NDArray[np.float64]
-Narrow = npt.NDArray[np.uint16]
-Scores = npt.NDArray[np.int64]
-Matrix = npt.NDArray[np.float64]
 
 COMPILED = importlib.util.find_spec("numba") is not None
 """Whether loops can be compiled; a test sets it to compare."""
 
-_FEW = 20_000
-"""Up to so many records numpy is sooner done than the compiler is loaded."""
+_FEW = 20_000  # up to so many records numpy is sooner done than the compiler is loaded
 
 
 def _compiles(records: int) -> bool:
@@ -38,10 +32,10 @@ class Encoder:
     """Finds the cell of a value, and writes down what is known of the cell."""
 
     grid: Grid
-    look: npt.NDArray[np.int32]  # what is written for each cell
+    look: Int32s  # what is written for each cell
 
     @cached_property
-    def search(self) -> tuple[Edges, float, float, npt.NDArray[np.int32], int]:
+    def search(self) -> tuple[Floats, float, float, Int32s, int]:
         """What a value's cell is found by.
 
         The edges with NaN behind them; an origin and a pace, which make a guess of a value; how
@@ -62,12 +56,12 @@ class Encoder:
         return np.append(edges, np.full(1 << steps, np.nan)), origin, pace, marks, steps
 
     @cached_property
-    def _known(self) -> npt.NDArray[np.int64]:
+    def packed(self) -> Int64s:
         """The three rows in one number: a coordinate has 16 bits, what a value is worth 32."""
         first, second, alone = self.look.astype(np.int64)
         return np.asarray(alone << 32 | second << 16 | first)
 
-    def write(self, values: npt.NDArray[np.float64], target: Coordinates) -> None:
+    def write(self, values: Floats, target: Int32s) -> None:
         """Write the rows of each value's cell."""
         if _compiles(len(values)):
             from whitecrow.detector import kernels
@@ -75,14 +69,6 @@ class Encoder:
             kernels.encode(values, *self.search, self.look, target)
         else:
             target[:] = self.look[:, self.grid.codes(values)]
-
-    def add_scores(
-        self, values: npt.NDArray[np.float64], first: Narrow, second: Narrow, scores: Scores
-    ) -> None:
-        """Write the two coordinates of each value, and add what it is worth alone; compiled."""
-        from whitecrow.detector import kernels
-
-        kernels.encode_scored(values, *self.search, self._known, first, second, scores)
 
 
 def encoders(model: Model) -> tuple[Encoder, ...]:
@@ -93,7 +79,7 @@ def encoders(model: Model) -> tuple[Encoder, ...]:
     )
 
 
-def coordinates_of(columns: tuple[Encoder, ...], rows: Matrix) -> Coordinates:
+def coordinates_of(columns: tuple[Encoder, ...], rows: Floats) -> Int32s:
     """Return the coordinates of records: all logarithmic ones, then all ranks, and so on."""
     width, kinds = len(columns), columns[0].look.shape[0]
     coordinates = np.empty((kinds * width, len(rows)), dtype=np.int32)
@@ -102,37 +88,31 @@ def coordinates_of(columns: tuple[Encoder, ...], rows: Matrix) -> Coordinates:
     return coordinates
 
 
-def count_cells(tables: Tables, coordinates: Coordinates, counts: npt.NDArray[np.int64]) -> None:
+def count_cells(tables: Tables, coordinates: Int32s, counts: Int64s) -> None:
     """Add one to a cell of every table for each record."""
     if _compiles(coordinates.shape[1]):
         from whitecrow.detector import kernels
 
         kernels.add_counts(coordinates, *tables.layout, counts)
         return
-    for table in range(len(tables)):
-        first, last = tables.base[table], tables.base[table + 1]
-        cells = tables.cells(table, coordinates) - first
-        counts[first:last] += np.bincount(cells, minlength=last - first)
+    for table, own in enumerate(np.split(counts, tables.base[1:-1])):
+        cells = tables.cells(table, coordinates) - tables.base[table]
+        own += np.bincount(cells, minlength=len(own))
 
 
-def count_codes(grids: tuple[Grid, ...], rows: Matrix, counts: npt.NDArray[np.int64]) -> None:
+def count_codes(grids: tuple[Grid, ...], rows: Floats, counts: Int64s) -> None:
     """Add one to a cell of every column's grid for each record, one grid after the other."""
-    first = 0
-    for place, grid in enumerate(grids):
-        codes = grid.codes(rows[:, place])
-        counts[first : first + grid.cells] += np.bincount(codes, minlength=grid.cells)
-        first += grid.cells
+    ends = np.cumsum([grid.cells for grid in grids])[:-1]
+    for grid, values, own in zip(grids, rows.T, np.split(counts, ends), strict=True):
+        own += np.bincount(grid.codes(values), minlength=grid.cells)
 
 
-def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> Scores:
+def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Floats) -> Int64s:
     """Return the scores of records in units of worth; columns that lie together are faster."""
     scores = np.zeros(len(rows), dtype=np.int64)
-    add = _add_compiled if _compiles(len(rows)) else _add_plainly
-    add(model, columns, rows, scores)
-    return scores
-
-
-def _add_plainly(model: Model, columns: tuple[Encoder, ...], rows: Matrix, scores: Scores) -> None:
+    if _compiles(len(rows)):
+        _add_compiled(model, columns, rows, scores)
+        return scores
     tables, worths = model.joint
     for first in range(0, len(rows), BLOCK):
         coordinates = coordinates_of(columns, rows[first : first + BLOCK])
@@ -140,9 +120,10 @@ def _add_plainly(model: Model, columns: tuple[Encoder, ...], rows: Matrix, score
         part += coordinates[2 * len(columns) :].sum(axis=0, dtype=np.int64)
         for table in range(len(tables)):
             part += worths[tables.cells(table, coordinates)]
+    return scores
 
 
-def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Matrix, scores: Scores) -> None:
+def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Floats, scores: Int64s) -> None:
     from whitecrow.detector import kernels
 
     tables, worths = model.joint
@@ -156,7 +137,8 @@ def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Matrix, scor
             coordinates = np.empty((2 * width, len(part)), dtype=np.uint16)
         for place, encoder in enumerate(columns):
             values = np.ascontiguousarray(rows[first : first + BLOCK, place])
-            encoder.add_scores(values, coordinates[place], coordinates[width + place], part)
+            both = coordinates[place], coordinates[width + place]
+            kernels.encode_scored(values, *encoder.search, encoder.packed, *both, part)
         kernels.add_scores(coordinates, *layout, worths, part)
 
 

@@ -49,8 +49,7 @@ class _Work:
     """A counting as a warehouse's workers take it: yields cells and their counts."""
 
     counting: Counting
-    alone: bool
-    """Whether other cores have work of their own."""
+    alone: bool  # whether other cores have work of their own
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
         counts = _added_up(self.counting, batches, alone=self.alone)
@@ -60,8 +59,7 @@ class _Work:
 
 def _added_up(counting: Counting, batches: Iterable[Matrix], *, alone: bool) -> Counts:
     """Count batches, on several cores unless told otherwise: the loops release Python's lock."""
-    # Each batch adds to sums that nobody else adds to meanwhile.
-    sums: deque[Counts] = deque()
+    sums: deque[Counts] = deque()  # each batch adds to sums that nobody else adds to meanwhile
 
     def count(rows: Matrix) -> None:
         try:
@@ -135,8 +133,7 @@ def _counted_there(counting: Counting, dataset: RemoteDataset, asked: Asked) -> 
 class CellFacts(Facts):
     """The records, behind cells."""
 
-    # Counts all records by cells, exactly, here or where they are; only this object calls it.
-    _count: Callable[[Any], Counts]
+    _count: Callable[[Any], Counts]  # counts all records exactly; only this object calls it
     _counted: list[Any] = field(default_factory=list, init=False)
 
     def noisy_counts(
@@ -190,6 +187,5 @@ class Bought:
     def counts(
         self, cells: Counting, share: Fraction, tables: int, groups: Counts | None = None
     ) -> tuple[Counts, float]:
-        """Return the noisy counts of ``tables`` histograms that share a part, and the deviation."""
         noise = self.money.histograms(share, tables)
         return self.facts.noisy_counts(cells, noise, self.source, groups), noise.deviation

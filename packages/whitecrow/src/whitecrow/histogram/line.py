@@ -18,7 +18,7 @@ import numpy.typing as npt
 from whitecrow.card import Column
 from whitecrow.data.values import FIRST_DAY, LAST_DAY
 
-Edges = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _LARGE = (50, 60, 80, 100, 200, 500)
@@ -36,25 +36,17 @@ def _place(value: float) -> int:
     return bits if bits >= 0 else _SIGN - bits
 
 
-def _at(places: list[int]) -> Edges:
+def _at(places: list[int]) -> Floats:
     bits = [place if place >= 0 else _SIGN - place for place in places]
     return np.array(bits, dtype=np.int64).view(np.float64)
 
 
 @dataclass(frozen=True)
 class Line:
-    """Where the values of a column may lie.
-
-    Examples
-    --------
-    >>> line = Line("integer", 0.0, 5.0)
-    >>> line.root.tolist(), line.cut(2.0, 6.0, 4).tolist()
-    ([1.0, 2.0, 4.0], [3.0, 4.0, 5.0])
-    """
+    """Where the values of a column may lie."""
 
     kind: str
-    # lower, upper: Public bounds; infinite where there are none.
-    lower: float = -math.inf
+    lower: float = -math.inf  # public bounds; infinite where there are none
     upper: float = math.inf
 
     @property
@@ -71,7 +63,7 @@ class Line:
         return max(above, self.upper + 1.0) if self.whole else above
 
     @cached_property
-    def root(self) -> Edges:
+    def root(self) -> Floats:
         """Where a new cell begins on the coarsest grid."""
         if self.kind == "date":
             firsts = np.array([f"{year:04d}-01-01" for year in _YEARS], dtype="datetime64[D]")
@@ -81,7 +73,7 @@ class Line:
             edges = np.concatenate([-powers[::-1], [0.0], powers])
         return self._inside(edges, self.lower, self.end)
 
-    def cut(self, lower: float, upper: float, parts: int) -> Edges:
+    def cut(self, lower: float, upper: float, parts: int) -> Floats:
         """Return the inner edges of about so many parts of a cell."""
         if self.single(lower, upper):
             return np.empty(0)
@@ -93,7 +85,7 @@ class Line:
         places = [first + (last - first) * part // count for part in range(1, count)]
         return self._inside(_at(places), lower, upper)
 
-    def decimals(self, lower: float, upper: float, parts: int) -> Edges:
+    def decimals(self, lower: float, upper: float, parts: int) -> Floats:
         """Return edges that set decimal numbers of a cell apart, each from what follows it.
 
         About so many, with as few digits as can be: a value that many records share was mostly
@@ -132,11 +124,11 @@ class Line:
             return True
         return bool(_about_zero(np.array(lower), np.array(upper)))
 
-    def borders(self, edges: Edges) -> Edges:
+    def borders(self, edges: Floats) -> Floats:
         """Return the edges with the ends of the line."""
         return np.concatenate([[self.lower], edges, [self.end]])
 
-    def widths(self, edges: Edges) -> Edges:
+    def widths(self, edges: Floats) -> Floats:
         """Return how wide each cell is, on the scale on which cells are cut."""
         borders = self.borders(edges)
         if self.kind == "date":
@@ -146,13 +138,13 @@ class Line:
         widths = np.diff(np.where(bits >= 0, bits, _SIGN - bits)).view(np.uint64)
         return np.where(_about_zero(borders[:-1], borders[1:]), _OCTAVE, widths.astype(np.float64))
 
-    def _inside(self, edges: Edges, lower: float, upper: float) -> Edges:
+    def _inside(self, edges: Floats, lower: float, upper: float) -> Floats:
         """Move edges up to whole numbers where only those occur; keep each once, and inner ones."""
         edges = np.unique(np.ceil(edges) + 0.0 if self.whole else edges + 0.0)
         return np.asarray(edges[(edges > lower) & (edges < upper)])
 
 
-def _about_zero(lower: Edges, upper: Edges) -> npt.NDArray[np.bool_]:
+def _about_zero(lower: Floats, upper: Floats) -> npt.NDArray[np.bool_]:
     """Return which cells reach zero, but not the ends of the line."""
     return np.asarray((lower <= 0.0) & (upper >= 0.0) & np.isfinite(upper - lower))
 

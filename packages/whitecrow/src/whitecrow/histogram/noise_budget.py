@@ -32,14 +32,8 @@ def concentrated(epsilon: Fraction, delta: Fraction) -> Fraction:
     Canonne, Kamath and Steinke 2020, Corollary 13: for every order ``a > 1``,
     ``delta = exp((a-1)(a rho - epsilon)) / (a-1) (1 - 1/a)^a`` suffices. Solved for rho, with
     ``a ln(a / (a-1)) >= 1`` and logarithms rounded against us.
-
-    Examples
-    --------
-    >>> round(float(concentrated(Fraction(1), Fraction(1, 10**6))), 4)
-    0.0243
     """
     inverse = log_inverse_upper(delta)
-
     best = max(
         (epsilon + (_log_lower(order - 1) + 1 - inverse) / (order - 1)) / order
         for order in (*range(2, 65), *(round(64 * 1.1**k) for k in range(45)))
@@ -60,17 +54,14 @@ class Noise:
     """The noise of some counts: its law and its size."""
 
     law: str
-    # The scale of the discrete Laplace law, or the variance of the discrete Gaussian.
-    size: Fraction
+    size: Fraction  # the scale of the discrete Laplace law, the variance of the discrete Gaussian
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of one draw (the Gaussian's is at most this).
-
-        Never so small that its square vanishes: estimates weigh counts by one over it.
-        """
+        """The standard deviation of one draw (the Gaussian's is at most this)."""
         if self.law == "gaussian":
             return math.sqrt(self.size)
+        # Its square never vanishes: estimates weigh counts by one over it.
         steep = min(0.5 / float(self.size), _STEEPEST)
         return 1.0 / (math.sqrt(2.0) * math.sinh(steep))
 
@@ -84,9 +75,7 @@ class Noise:
 class Money:
     """What a question pays with: an epsilon or a rho, and what one unit of privacy may change."""
 
-    # {"laplace", "gaussian"}: Pure privacy pays epsilon with Laplace noise, (epsilon, delta) pays
-    # rho with Gaussian.
-    law: str
+    law: str  # "laplace" pays epsilon for pure privacy, "gaussian" rho for (epsilon, delta)
     total: Fraction  # the epsilon or the rho of the whole question
     relation: Unit
     contribution: int  # how many records one unit of privacy has

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whitecrow.errors import InvalidInput
 from whitecrow.figures import panels
+from whitecrow.histogram.line import Floats
 from whitecrow.histogram.table import Categories, TableProfile
-from whitecrow.rendering import WIDE, histogram, ranked
-
-Floats = NDArray[np.float64]
+from whitecrow.rendering import WIDE, histogram, page, ranked
 
 _MOST_BARS = 12
 _MOST_DRAWN = 24
@@ -26,37 +24,28 @@ _PALE = "#7aa6c2"
 def draw(profile: TableProfile, path: Path) -> Path:
     """Write an HTML report, or a picture with matplotlib."""
     if path.suffix.lower() in (".html", ".htm"):
-        path.write_text(_page(profile), encoding="utf-8")
+        lead = f"About {profile.records:,} records. {profile.statement}"
+        report = page(f"Profile of {profile.basis.name}", lead, _table(profile))
+        path.write_text(report, encoding="utf-8")
     else:
         drawn(profile)[0].figure.savefig(path, dpi=110)
     return path
 
 
-def _page(profile: TableProfile) -> str:
-    title = html.escape(f"Profile of {profile.basis.name}")
-    style = (
-        "body{font:15px/1.45 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;"
-        "color:#222}table{border-collapse:collapse}td,th{text-align:left;padding:.35em .8em;"
-        "border-bottom:1px solid #ddd;vertical-align:top}"
-    )
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{style}</style><h1>{title}</h1>{fragment(profile)}</html>\n"
-    )
-
-
 def fragment(profile: TableProfile) -> str:
-    """Return a table of all columns with their pictures, as HTML."""
+    """Return a profile as a notebook shows it."""
+    words = html.escape(profile.statement)
+    return f"<p>About {profile.records:,} records. {words}</p>{_table(profile)}"
+
+
+def _table(profile: TableProfile) -> str:
     head, *rows = profile.rows()
     cells = "".join(f"<th>{html.escape(cell)}</th>" for cell in [*head, "picture"])
     body = ""
     for row in rows:
         texts = "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
         body += f"<tr>{texts}<td>{column_svg(profile, row[0])}</td></tr>"
-    return (
-        f"<p>About {profile.records:,} records. {html.escape(profile.statement)}</p>"
-        f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
-    )
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def column_svg(profile: TableProfile, name: str) -> str:
@@ -70,8 +59,10 @@ def column_svg(profile: TableProfile, name: str) -> str:
     return histogram(label, borders.tolist(), heights.tolist(), ends)
 
 
-def densities(profile: TableProfile, name: str) -> tuple[Floats, Floats] | None:
-    """Return borders and heights of the middle 98 % of a column, for a picture."""
+def _content(profile: TableProfile, name: str) -> dict[str, int] | tuple[Floats, Floats] | None:
+    """Return common values, or borders and heights of the middle 98 %; None if there is nothing."""
+    if isinstance(profile.column(name), Categories):
+        return profile.categories(name)
     if profile.bounds(name) is None:
         return None
     borders, shares = profile.histogram(name)
@@ -105,13 +96,6 @@ def drawn(profile: TableProfile) -> list[Any]:
     return list(axes[: len(shown)])
 
 
-def _content(profile: TableProfile, name: str) -> dict[str, int] | tuple[Floats, Floats] | None:
-    """Return what there is to draw of a column: its common values, or borders and heights."""
-    if isinstance(profile.column(name), Categories):
-        return profile.categories(name)
-    return densities(profile, name)
-
-
 def drawn_column(profile: TableProfile, name: str, ax: Any = None) -> Any:
     """Draw one column, on the given Axes or on a figure of its own; return the Axes."""
     content = _content(profile, name)
@@ -120,9 +104,9 @@ def drawn_column(profile: TableProfile, name: str, ax: Any = None) -> Any:
     axis = panels(1)[1][0] if ax is None else ax
     axis.set_title(name, fontsize=9)
     if isinstance(content, dict):
-        most = sorted(content.items(), key=lambda item: -item[1])[:_MOST_BARS]
-        axis.barh(range(len(most)), [count for _, count in most], color=_PALE)
-        axis.set_yticks(range(len(most)), [value for value, _ in most], fontsize=7)
+        most = dict(sorted(content.items(), key=lambda item: -item[1])[:_MOST_BARS])
+        axis.barh(range(len(most)), list(most.values()), color=_PALE)
+        axis.set_yticks(range(len(most)), list(most), fontsize=7)
         return axis
     borders, heights = content
     axis.stairs(heights, borders, fill=True, color=_PALE)

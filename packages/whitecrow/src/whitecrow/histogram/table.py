@@ -18,19 +18,15 @@ from whitecrow.card import LEAST_SCALE, MOST_SCALE, date_text
 from whitecrow.data import Card, Column
 from whitecrow.data.template import written
 from whitecrow.errors import InvalidInput
-from whitecrow.histogram.line import Edges, Line, line_of
+from whitecrow.histogram.line import Floats, Ints, Line, line_of
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.privacy.composition import joint_promise
 
-_SURE = 4.0
-"""Standard deviations of noise up to which no count is taken for more than noise."""
+_SURE = 4.0  # standard deviations of noise up to which no count is taken for more than noise
 _MISSING = "(missing)"
 PROFILE_FORM = "whitecrow-profile 1"
 _DIGITS = 17
 _NEAR = 1 / 64
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -66,10 +62,8 @@ class Categories:
     missing: int  # the noisy count of missing values
     deviation: float  # the standard deviation of the noise of each count
     listed: int  # how many of the values were on the card
-    # The noisy count from which on a value was named that the card does not list.
-    threshold: int | None = None
-    # The noisy count of values that the card does not list, where none of them is named.
-    others: int | None = None
+    threshold: int | None = None  # the least noisy count at which an unlisted value is named
+    others: int | None = None  # the noisy count of unlisted values, where none of them is named
 
     @property
     def total(self) -> int | None:
@@ -151,13 +145,11 @@ class TableProfile:
         end it is only known where it begins, so bounds go no farther.
         """
         column = self._numbers(name)
-        counts = np.array(column.counts, dtype=np.float64)
-        full = np.flatnonzero(counts > self._sure(column.deviation))
+        full = np.flatnonzero(np.array(column.counts) > self._sure(column.deviation))
         if not len(full):
             return None
         line = self.line(name)
-        borders = line.borders(np.array(column.edges))
-        ends = borders[full[0] : full[-1] + 2]
+        ends = line.borders(np.array(column.edges))[full[0] : full[-1] + 2]
         finite = ends[np.isfinite(ends)]
         if not len(finite):
             return None
@@ -202,7 +194,7 @@ class TableProfile:
             raise InvalidInput(f"The column {name!r} has no categories; ask for its quantiles.")
         return {v: max(0, c) for v, c in zip(column.values, column.counts, strict=True)}
 
-    def histogram(self, name: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def histogram(self, name: str) -> tuple[Floats, Floats]:
         """Return the borders of a column's cells and the part of its values in each."""
         column = self._numbers(name)
         below = running(np.array(column.counts))
@@ -235,20 +227,14 @@ class TableProfile:
             self._drafted(column) if column.name in self.names else column
             for column in self.basis.columns
         ]
-        used = [
-            column
-            for column in columns
-            if column.type != "text" or column.name == self.basis.user_column
-        ]
+        person = self.basis.user_column
+        used = [column for column in columns if column.type != "text" or column.name == person]
+        source = f"priced question {self.entry}" if self.entry else "merged profiles"
         return replace(
             self.basis,
             columns=tuple(used or columns),
-            sources={**self.basis.sources, "profile": self._source},
+            sources={**self.basis.sources, "profile": source},
         )
-
-    @property
-    def _source(self) -> str:
-        return f"priced question {self.entry}" if self.entry else "merged profiles"
 
     def merge(self, *others: TableProfile, apart: bool = False, overlap: int = 0) -> TableProfile:
         """Return one profile of several datasets' records; the counts and their noise add up.
@@ -301,39 +287,30 @@ class TableProfile:
         bounds = self.bounds(column.name)
         if column.bounded or bounds is None:
             return column
-        lower, upper = bounds
-        kind = int if column.type != "number" else float
-        drafted = replace(
-            column,
-            lower=kind(lower),
-            upper=kind(upper),
-            outside="clip",
-            scale=column.scale or self.scale(column.name),
-            source="priced question",
-        )
+        kind = float if column.type == "number" else int
+        lower, upper = map(kind, bounds)
+        scale = column.scale or self.scale(column.name)
+        changes: dict[str, Any] = {"lower": lower, "upper": upper, "scale": scale}
+        drafted = replace(column, **changes, outside="clip", source="priced question")
         if column.missing == "fill":
             return drafted
-        middle = min(max(self.quantile(column.name, 0.5), lower), upper)
+        middle = min(max(self.quantile(column.name, 0.5), bounds[0]), bounds[1])
         return replace(drafted, missing="fill", fill=kind(middle))
 
     def _drafted_category(self, column: Column, released: Categories) -> Column:
-        unlisted = released.values[released.listed :]
         named = sum(max(0, count) for count in released.counts)
         if not released.values or (column.type == "text" and 2 * named < self.records):
             return column  # mostly rare texts: no category
         some = released.missing > self._sure(released.deviation)
-        if not unlisted and not (some and column.missing != "fill"):
+        filled, unlisted = column.missing == "fill", released.values[released.listed :]
+        if not unlisted and (filled or not some):
             return column
-        drafted = replace(
-            column, type="category", categories=released.values, source="priced question"
-        )
-        if column.missing == "fill":
-            return drafted
-        # Rare values are not named, and leave no record out: they count as missing.
-        categories = (*released.values, _MISSING)
-        return replace(
-            drafted, categories=categories, missing="fill", fill=_MISSING, outside="missing"
-        )
+        changes: dict[str, Any] = {"categories": released.values}
+        if not filled:
+            # Rare values are not named, and leave no record out: they count as missing.
+            changes = {"missing": "fill", "fill": _MISSING, "outside": "missing"}
+            changes["categories"] = (*released.values, _MISSING)
+        return replace(column, type="category", source="priced question", **changes)
 
     def draft(self) -> dict[str, Any]:
         """Return the drafted card as JSON, marked as a draft until a custodian accepts it."""
@@ -371,9 +348,9 @@ class TableProfile:
         if isinstance(column, Categories):
             best = sorted(self.categories(name).items(), key=lambda item: -item[1])
             common = ", ".join(f"{value} {count:,}" for value, count in best[:3])
-            if len(best) > 3:
-                common += f", and {len(best) - 3} more"
-            return [name, column.kind, "", "", "", common or "no value is common enough", missing]
+            more = f", and {len(best) - 3} more" if len(best) > 3 else ""
+            words = f"{common}{more}" or "no value is common enough"
+            return [name, column.kind, "", "", "", words, missing]
         bounds = self.bounds(name)
         if bounds is None:
             return [name, column.kind, "?", "?", "?", "nothing but noise", missing]
@@ -420,10 +397,7 @@ class TableProfile:
             "form": PROFILE_FORM,
             "records": self.records,
             "columns": [
-                {
-                    key: list(value) if isinstance(value, tuple) else value
-                    for key, value in vars(column).items()
-                }
+                {key: list(v) if isinstance(v, tuple) else v for key, v in vars(column).items()}
                 for column in self.columns
             ],
             "card": self.basis.to_json(),
@@ -460,14 +434,8 @@ class TableProfile:
 # Quantiles of noisy counts
 
 
-def running(counts: npt.NDArray[np.int64]) -> Floats:
-    """Return how many records lie below each border: never falling, as near as can be.
-
-    Examples
-    --------
-    >>> running(np.array([4, -2, 4])).tolist()
-    [0.0, 3.0, 3.0, 6.0]
-    """
+def running(counts: Ints) -> Floats:
+    """Return how many records lie below each border: never falling, as near as can be."""
     from scipy.optimize import isotonic_regression
 
     sums = np.concatenate([[0.0], np.cumsum(counts, dtype=np.float64)])
@@ -476,7 +444,7 @@ def running(counts: npt.NDArray[np.int64]) -> Floats:
     return np.asarray(isotonic_regression(inner).x, dtype=np.float64)
 
 
-def quantile(line: Line, edges: Edges, counts: npt.NDArray[np.int64], rank: float) -> float:
+def quantile(line: Line, edges: Floats, counts: Ints, rank: float) -> float:
     """Return a value below which about a part ``rank`` of the values lies.
 
     Within a cell, values are taken to be spread evenly; of values near the place found, the one

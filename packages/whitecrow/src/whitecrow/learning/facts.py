@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from whitecrow.question import Progress
 class ByColumn:
     """The cells of each column's grid, one grid after the other."""
 
+    words: ClassVar = "counting by column"
     grids: tuple[Grid, ...]
     device: Device | None = None
 
@@ -34,16 +36,17 @@ class ByColumn:
         return sum(grid.cells for grid in self.grids)
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        if self.device is not None:
+        if self.device is None:
+            scoring.count_codes(self.grids, rows, counts)
+        else:
             on_gpu.count_codes(self.device, self.grids, rows, counts)
-            return
-        scoring.count_codes(self.grids, rows, counts)
 
 
 @dataclass(frozen=True, eq=False)
 class ByTable:
     """The cells of tables."""
 
+    words: ClassVar = "counting by table"
     columns: tuple[scoring.Encoder, ...]
     tables: Tables
     device: Device | None = None
@@ -53,16 +56,17 @@ class ByTable:
         return int(self.tables.base[-1])
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        if self.device is not None:
+        if self.device is None:
+            scoring.count_cells(self.tables, scoring.coordinates_of(self.columns, rows), counts)
+        else:
             on_gpu.count_cells(self.device, self.columns, self.tables, rows, counts)
-            return
-        scoring.count_cells(self.tables, scoring.coordinates_of(self.columns, rows), counts)
 
 
 @dataclass(frozen=True, eq=False)
 class ByScore:
     """Intervals of the score: the last holds what is above all edges."""
 
+    words: ClassVar = "counting by score"
     model: Model
     edges: Counts
     device: Device | None = None
@@ -80,9 +84,6 @@ class ByScore:
         # The cell of a score is the number of edges below it: alarms are strictly above an edge.
         cells = np.searchsorted(self.edges, scores, side="left")
         counts += np.bincount(cells, minlength=self.size)
-
-
-Cells = ByColumn | ByTable | ByScore
 
 
 def joined(groups: Sequence[Counts]) -> Counts:
@@ -121,21 +122,14 @@ def gather(
     names = question.names(dataset.card)
     device = engine.device if isinstance(engine, GpuEngine) else None
 
-    def count(cells: Cells) -> Counts:
+    def count(cells: ByColumn | ByTable | ByScore) -> Counts:
         if device is None:
             counts = counted_by(cells, dataset, names)
         else:
             on_device = replace(cells, device=device)
             counts = counted_by(on_device, dataset, names, batch=on_gpu.BATCH, alone=True)
         if progress is not None:
-            progress(1, 1, _WORDS[type(cells)])
+            progress(1, 1, cells.words)
         return counts
 
     return LearnFacts(count, dataset.card)
-
-
-_WORDS = {
-    ByColumn: "counting by column",
-    ByTable: "counting by table",
-    ByScore: "counting by score",
-}

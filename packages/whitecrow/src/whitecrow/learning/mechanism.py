@@ -23,36 +23,18 @@ def release(question: Learn, facts: LearnFacts, source: Source | None = None) ->
 
 
 def learn(
-    question: Learn,
-    facts: LearnFacts,
-    source: Source | None = None,
-    *,
-    money: Money | None = None,
+    question: Learn, facts: LearnFacts, source: Source | None = None, *, money: Money | None = None
 ) -> Detector:
-    """Release the detector; ``proof.md`` has the theorem.
-
-    ``money`` draws the noise in another way at the same price: together with other sites.
-    """
+    """Release the detector (``proof.md``); ``money`` draws its noise together with other sites."""
     card = facts.card
     money = money or question.money(card)
     for_model, for_thresholds = question.shares
     answers = Bought(facts, money, source)
-    model = train(
-        question.grids(card),
-        answers,
-        for_model,
-        seed=question.seed,
-        size=card.size if question.relation == "replace_one" else None,
-    )
-    price = question.price(card)
-    bare = Detector(
-        (model,),
-        card,
-        price,
-        statement(question, price, card),
-        {"kind": question.kind, **question.to_json()},
-        entry=digest(question, card),
-    )
+    size = card.size if question.relation == "replace_one" else None
+    model = train(question.grids(card), answers, for_model, seed=question.seed, size=size)
+    price, asked = question.price(card), {"kind": question.kind, **question.to_json()}
+    words, entry = statement(question, price, card), digest(question, card)
+    bare = Detector((model,), card, price, words, asked, entry=entry)
     if not question.rates:
         return bare
     synthetic = bare.synthetic(_REFERENCES, question.seed)
@@ -74,9 +56,7 @@ def learn(
         raw = threshold.read_off(noisy, edges, question.rates, model.records, deviation)
         rough = False
     scores = {rate: score / scoring.scale(model) for rate, score in raw.items()}
+    sold = [(rate, scores.get(rate)) for rate in question.rates]
     return bare.with_thresholds(
-        tuple(
-            Threshold(rate, None, scores.get(rate)) if rough else Threshold(rate, scores.get(rate))
-            for rate in question.rates
-        )
+        tuple(Threshold(rate, None, at) if rough else Threshold(rate, at) for rate, at in sold)
     )

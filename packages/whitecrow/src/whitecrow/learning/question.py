@@ -44,8 +44,7 @@ _FEW_COLUMNS = 6
 _DROWNED = 10.0
 _MOST_PAID = Fraction(1 << 20)  # from there on one record has all tables
 
-MOST_TABLES = 12 * 24
-"""How many tables there are at the most, whatever the records are."""
+MOST_TABLES = 12 * 24  # how many tables there are at the most, whatever the records are
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,7 @@ class Family:
 
     ranks: bool  # whether columns are seen by their ranks, or by their logarithmic coordinate
     columns: int  # how many columns a table looks at
-    # narrow, wide: Between which widths a bin lies, in deviations or thirds of the ranks.
-    narrow: float
+    narrow: float  # between which widths a bin lies, in deviations or thirds of the ranks
     wide: float
     parts: int  # how many twelfths of all tables are of this kind
 
@@ -71,10 +69,8 @@ _FAMILIES = (
 
 
 def marginal_share(law: str, total: Fraction) -> Fraction:
-    """Return the part of the price for the distributions of single columns.
-
-    Coordinates that are wrong spoil every table, so a small price spends more on them.
-    """
+    """Return the part of the price for the distributions of single columns."""
+    # Coordinates that are wrong spoil every table, so a small price spends more on them.
     if law == "gaussian":
         return Fraction(1, 2) if total < Fraction(1, 1000) else Fraction(3, 10)
     return Fraction(2, 5) if total < Fraction(1, 2) else Fraction(1, 5)
@@ -184,8 +180,7 @@ class Learn(Question):
     )
     epsilon: Epsilon = Epsilon()
     delta: Delta = Delta(
-        help="Above 0 allows Gaussian noise, which is far smaller here: 1e-6, say.",
-        default="0",
+        help="Above 0 allows Gaussian noise, which is far smaller here: 1e-6, say.", default="0"
     )
     relation: Relation = Relation(default="add_remove")
     false_alarms: Maybe[tuple[float, ...], Sequence[float]] = Maybe(
@@ -214,8 +209,7 @@ class Learn(Question):
         """A guess for the expected quality."""
 
         expected_records: Maybe[int, int] = Maybe(
-            Whole(least=1, help="About how many records there are.", label="Records, about"),
-            default=None,
+            Whole(least=1, help="About how many records there are.", label="Records, about")
         )
 
     def settle(self) -> None:
@@ -229,8 +223,8 @@ class Learn(Question):
     @cached_property
     def rates(self) -> tuple[Fraction, ...]:
         """The false-alarm rates, exactly as they print."""
-        given = self.false_alarms or ()
-        return tuple(exact(rate, owner="Learn", parameter="false_alarms") for rate in given)
+        rates = self.false_alarms or ()
+        return tuple(exact(rate, owner="Learn", parameter="false_alarms") for rate in rates)
 
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
@@ -240,11 +234,10 @@ class Learn(Question):
 
     def names(self, card: Card) -> tuple[str, ...]:
         """Return the columns that the detector looks at, in the card's order."""
+        usual = (column.name for column in card.columns if column.type != "text")
+        wanted = {*usual} - {card.user_column}
         if self.columns is not None:
             wanted = {card.column(name).name for name in self.columns}
-        else:
-            usual = (column for column in card.columns if column.type != "text")
-            wanted = {column.name for column in usual} - {card.user_column}
         return tuple(name for name in card.names if name in wanted)
 
     def grids(self, card: Card) -> tuple[Grid, ...]:
@@ -272,7 +265,6 @@ class Learn(Question):
                     f"The column {name!r} has more than {_MOST_CATEGORIES:,} categories; "
                     "a detector cannot tell so many apart."
                 )
-
         money, share = self.money(card), self.shares[0]
         first = marginal_share(money.law, money.total)
         worst = ((share * first * min(ROUNDS), len(names)), (share * (1 - first), MOST_TABLES))
@@ -286,33 +278,31 @@ class Learn(Question):
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
         names = self.names(card)
-        columns = [card.column(name) for name in names]
-        ordered = [column for column in columns if column.type != "category"]
-        bought = [column.name for column in ordered if not column.bounded]
+        columns = [column for column in map(card.column, names) if column.type != "category"]
+        bought = [column.name for column in columns if not column.bounded]
         # Noise grows with the records of a person, so the price is worth that much less.
         paid = float(self.epsilon * self.shares[0]) / card.contribution
         law = self.money(card).law
         enough = worth_it(law, paid, len(names))
         words = [
             f"A detector over {len(names)} columns: noisy counts of all records in a few hundred "
-            "public tables. It scores any number of records at no further price.",
+            "public tables. It scores any number of records at no further price."
         ]
-        if unseen := [column.name for column in card.columns if column.name not in names]:
+        if unseen := [name for name in card.names if name not in names]:
             words.append(f"Not looked at: {_first(unseen)}.")
         if left_out := card.left_out_words(names):
             words.append(left_out)
         size = self.guesses.from_json(guesses).expected_records or card.size
         figures: dict[str, JSON] = {}
         if size:
-            quality = expected(law, paid, len(names), size)
-            auc, lead = quality.auc, quality.lead
+            auc, lead = expected(law, paid, len(names), size)
             figures = {"expected_auc": round(auc, 3), "expected_lead": round(lead, 3)}
             words.append(
                 f"On public sets of about {size:,} records such detectors had a mean ROC-AUC of "
                 f"{auc:.2f}, {abs(lead):.2f} {'above' if lead >= 0 else 'below'} an Isolation "
                 "Forest without privacy."
             )
-            if quality.too_small:
+            if lead < TOO_SMALL:
                 words.append("Epsilon is too small for so few records: noise rules.")
         words.append(
             "On public data such detectors do not match a non-private Isolation Forest at this "
@@ -326,14 +316,13 @@ class Learn(Question):
                 f"The card has no bounds for {_first(bought)}; a grid for them is bought within "
                 "the price."
             )
-        if self.rates:
-            rates = ", ".join(f"{float(rate):.2%}" for rate in self.rates)
-            words.append(
-                f"Thresholds for false alarms of {rates} take {float(self.shares[1]):.0%} of the "
-                "price; where the data are too few for one, the detector says so."
-            )
-        else:
-            words.append("No threshold is bought: name false_alarms to get one.")
+        rates = ", ".join(f"{float(rate):.2%}" for rate in self.rates)
+        words.append(
+            f"Thresholds for false alarms of {rates} take {float(self.shares[1]):.0%} of the "
+            "price; where the data are too few for one, the detector says so."
+            if self.rates
+            else "No threshold is bought: name false_alarms to get one."
+        )
         figures |= {
             "columns": list(names),
             "enough_records": enough,
@@ -343,10 +332,7 @@ class Learn(Question):
         return " ".join(words), figures
 
     def reads(self, answer: Any) -> Any:
-        """Return the detector that a stored answer holds.
-
-        What the ledger has of an attempt with other sites is its label: that is no detector.
-        """
+        """Return the detector that an answer holds; of an attempt with other sites, its label."""
         if isinstance(answer, Detector) or "label" in answer:
             return answer
         return Detector.from_json(answer)
@@ -357,15 +343,12 @@ class Learn(Question):
         return answer if detector.entry == entry else replace(detector, entry=entry).to_json()
 
     def keep(self, answer: Any, path: str) -> None:
-        """Write the detector's file."""
         self.reads(answer).save(path)
 
     def draw(self, answer: Any, path: str) -> None:
-        """Draw the released distributions."""
         self.reads(answer).plot(path)
 
     def says(self, answer: Any) -> Said:
-        """Say what was learned."""
         detector = self.reads(answer)
         if not isinstance(detector, Detector):
             return Said("An attempt to learn with other sites, which is paid")
@@ -389,7 +372,8 @@ FEW = 12
 SIZES = (300, 1000, 3000, 10_000, 30_000)
 PRICES = (0.1, 1.0, 10.0)
 
-_WARNED = -0.05
+TOO_SMALL = -0.05
+"""A lead below this is far behind what is possible: the price is too small for the records."""
 _LEVEL = -0.015
 
 # By law and whether columns are few: a row an epsilon, a pair a size: mean ROC-AUC, and its lead
@@ -418,28 +402,11 @@ _TABLE: dict[tuple[str, bool], tuple[tuple[tuple[float, float], ...], ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Quality:
-    """What detectors reached on public sets of about this kind."""
+def expected(law: str, epsilon: float, columns: int, records: float) -> tuple[float, float]:
+    """Return the mean ROC-AUC of detectors on public sets of about this kind, and its lead.
 
-    auc: float  # mean ROC-AUC: the chance that an outlier scores above another record
-    lead: float  # how far that is ahead of an Isolation Forest without privacy
-
-    @property
-    def too_small(self) -> bool:
-        """Whether the price is too small for so many records: far behind what is possible."""
-        return self.lead < _WARNED
-
-
-def expected(law: str, epsilon: float, columns: int, records: float) -> Quality:
-    """Interpolate the table, in the logarithms of epsilon and of the records; ends are held.
-
-    The law is ``"laplace"`` for pure privacy, ``"gaussian"`` for (epsilon, 1e-6).
-
-    Examples
-    --------
-    >>> expected("gaussian", 1.0, 10, 30_000).lead > expected("gaussian", 0.1, 10, 300).lead
-    True
+    The table is interpolated in the logarithms of epsilon and of the records; ends are held. The
+    law is ``"laplace"`` for pure privacy, ``"gaussian"`` for (epsilon, 1e-6).
     """
     table = np.array(_TABLE[law, columns <= FEW])
     size, price = math.log(max(records, 1.0)), math.log(max(epsilon, 1e-9))
@@ -448,24 +415,21 @@ def expected(law: str, epsilon: float, columns: int, records: float) -> Quality:
         by_price = [np.interp(size, np.log(SIZES), row) for row in table[:, :, figure]]
         return float(np.interp(price, np.log(PRICES), by_price))
 
-    return Quality(interpolated(0), interpolated(1))
+    return interpolated(0), interpolated(1)
 
 
 def worth_it(law: str, epsilon: float, columns: int) -> int | None:
     """Return from how many records on detectors were about level with an Isolation Forest."""
     for step in range(81):
         records = SIZES[0] * (SIZES[-1] / SIZES[0]) ** (step / 80)
-        if expected(law, epsilon, columns, records).lead >= _LEVEL:
+        if expected(law, epsilon, columns, records)[1] >= _LEVEL:
             return int(math.ceil(records / 100) * 100)
     return None
 
 
-_LOOKS = 8
-"""How often all records are sorted into the cells of columns, at the most."""
-CELLS_OF_TABLES = 1 << 18
-"""Measured are 150 thousand."""
-_CELLS_OF_A_COLUMN = 3072
-"""Over all looks; measured are 2,700."""
+_LOOKS = 8  # how often all records are sorted into the cells of columns, at the most
+CELLS_OF_TABLES = 1 << 18  # measured are 150 thousand
+_CELLS_OF_A_COLUMN = 3072  # over all looks; measured are 2,700
 
 
 def cost(question: Learn, card: Card, records: int) -> Limits:

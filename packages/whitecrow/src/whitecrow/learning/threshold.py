@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow.histogram.facts import Counts
 from whitecrow.histogram.noise_budget import Money
 from whitecrow.noise import Source, exponential_mechanism
 from whitecrow.privacy import Unit
@@ -16,8 +16,6 @@ _WITHIN, _BEYOND, _BELOW, _EVENLY = 512, 192, 64, 2048
 _MISSED = 0.15
 _FEW = 40
 _FEW_BEYOND = 5
-
-Counts = npt.NDArray[np.int64]
 
 
 def candidates(scores: Counts, least: int) -> Counts:
@@ -67,12 +65,6 @@ def read_off(
     Nothing but noisy counts is looked at: of records by intervals of the score, one more than
     edges. Between two edges the number of alarms is taken to fall geometrically, as the candidates'
     does.
-
-    Examples
-    --------
-    >>> edges = np.array([10, 20, 30])
-    >>> read_off(np.array([890, 90, 15, 5]), edges, (Fraction(1, 50),), 1000.0, 0.1)
-    {Fraction(1, 50): 20.0}
     """
     above = np.maximum.accumulate(np.cumsum(noisy[:0:-1]))[::-1].astype(np.float64)
     thresholds = {}
@@ -94,15 +86,8 @@ def read_off(
 
 
 def utilities(counts: Counts, rate: Fraction) -> list[int]:
-    """Return how close each candidate comes to the rate: ``-|b alarms - a n|`` for ``a/b``.
-
-    Records are counted by intervals of the score, one more than candidates.
-
-    Examples
-    --------
-    >>> utilities(np.array([90, 9, 1]), Fraction(1, 100))
-    [-900, 0]
-    """
+    """Return how close each candidate comes to the rate: ``-|b alarms - a n|`` for ``a/b``."""
+    # Records are counted by intervals of the score, one more than candidates.
     above = np.cumsum(counts[::-1])[::-1][1:]
     total = int(counts.sum())
     a, b = rate.numerator, rate.denominator
@@ -158,16 +143,7 @@ def rough(
 
 
 def enough_records(rate: Fraction, money: Money, share: Fraction) -> int:
-    """Return from about how many records on a rate alone gets its threshold.
-
-    Examples
-    --------
-    >>> money = Money("laplace", Fraction(1), "add_remove", 1)
-    >>> needed = enough_records(Fraction(1, 10), money, Fraction(1, 10))
-    >>> [bool(allotted((Fraction(1, 10),), size, money, Fraction(1, 10)))
-    ...  for size in (needed - 1, needed)]
-    [False, True]
-    """
+    """Return from about how many records on a rate alone gets its threshold."""
     epsilon = float(money.selection(share)) / money.contribution
     alarms = min(2.0 * math.log(20) / (_MISSED * epsilon), (2.0 * math.log(7) / epsilon) ** 2)
     return math.ceil(alarms / float(rate))

@@ -9,21 +9,13 @@ from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow.detector.arithmetic import Floats, Int32s, Int64s
 from whitecrow.detector.model import CUTS, PARTS, SPAN, UNIT, Grid, Model
 from whitecrow.detector.scoring import Encoder
 from whitecrow.histogram.facts import Answers
+from whitecrow.learning import question as recipe
 from whitecrow.learning.facts import ByColumn, ByTable, joined
-from whitecrow.learning.question import (
-    NEAR,
-    ROUNDS,
-    Family,
-    draw_tables,
-    families,
-    marginal_share,
-    weights,
-)
 
 # Stage 1: the distribution of each column, from noisy histograms on ever finer public grids.
 #
@@ -31,9 +23,6 @@ from whitecrow.learning.question import (
 # fullest cells cut into sixteen. Each record is in one cell of a histogram, so all that matters
 # for privacy is the noise added to it; which cells are cut is read off noisy counts. The rest is
 # post-processing.
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _WINSOR = 0.01
 _MOST_DRAWN = 0.3
@@ -50,11 +39,6 @@ class Marginals:
     records: float  # the released number of records, at least 1
     noise: float  # about the standard deviation of a noisy cumulative count
 
-    @property
-    def doubt(self) -> float:
-        """Which part of the records noise may hide in a column's distribution."""
-        return max(self.noise, 1.0) / self.records
-
 
 def learn_marginals(
     grids: tuple[Grid, ...],
@@ -70,12 +54,14 @@ def learn_marginals(
     where the card makes it public, and grids are ``fixed`` where it was decided earlier which cells
     are cut.
     """
-    first, second, *others = (share * part for part in ROUNDS)
-    cells, groups = ByColumn(grids), [_groups(grid) for grid in grids]
+    first, second, *others = (share * part for part in recipe.ROUNDS)
+    # Which sixteenth of the grid each cell belongs to.
+    groups = [np.arange(grid.cells) * min(CUTS, grid.cells) // grid.cells for grid in grids]
+    cells = ByColumn(grids)
     noisy, wide = answers.counts(cells, first, len(grids), joined(groups))
-    coarse = _split(noisy, [int(group.max()) + 1 for group in groups])
+    coarse = np.split(noisy, np.cumsum([int(group.max()) + 1 for group in groups])[:-1])
     noisy, narrow = answers.counts(cells, second, len(grids))
-    fine = _split(noisy, [grid.cells for grid in grids])
+    fine = np.split(noisy, np.cumsum([grid.cells for grid in grids])[:-1])
     # Every column counts the same records.
     counted = float(np.mean([above.sum() for above in coarse])) if size is None else float(size)
     records = max(1.0, counted)
@@ -84,14 +70,17 @@ def learn_marginals(
         for above, below, group in zip(coarse, fine, groups, strict=True)
     ]
     for cut, part in enumerate(others):
+        orders = (np.argsort(-values, kind="stable")[:CUTS] for values in estimates)
+        chosen = (tuple(sorted(order.tolist())) for order in orders)
         grids = tuple(
-            grid.refined(_fullest(values) if fixed is None else fixed[place].cuts[cut])
+            grid.refined(fullest if fixed is None else fixed[place].cuts[cut])
             if grid.ordered
             else grid
-            for place, (grid, values) in enumerate(zip(grids, estimates, strict=True))
+            for place, (grid, fullest) in enumerate(zip(grids, chosen, strict=True))
         )
         noisy, deviation = answers.counts(ByColumn(grids), part, len(grids))
-        for place, values in enumerate(_split(noisy, [grid.cells for grid in grids])):
+        ends = np.cumsum([grid.cells for grid in grids])[:-1]
+        for place, values in enumerate(np.split(noisy, ends)):
             if grids[place].ordered:
                 # What the first rounds say of a cell is by far the more precise: it stays.
                 estimates[place] = _reconciled(
@@ -99,22 +88,11 @@ def learn_marginals(
                 )
     # A cumulative count adds up about four coarse and four fine cells on average.
     spread = math.sqrt(4 * wide**2 + 4 * narrow**2)
-    return Marginals(
-        grids, tuple(_shares(values, records) for values in estimates), records, spread
-    )
+    shares = tuple(_shares(values, records) for values in estimates)
+    return Marginals(grids, shares, records, spread)
 
 
-def _split(noisy: Ints, sizes: list[int]) -> list[Ints]:
-    """Return the counts of each column."""
-    return np.split(noisy, np.cumsum(sizes)[:-1])
-
-
-def _groups(grid: Grid) -> Ints:
-    """Which sixteenth of the grid each cell belongs to."""
-    return np.arange(grid.cells) * min(CUTS, grid.cells) // grid.cells
-
-
-def _reconciled(above: Floats, below: Ints, group: Ints, high: float, low: float) -> Floats:
+def _reconciled(above: Floats, below: Int64s, group: Int64s, high: float, low: float) -> Floats:
     """Return the counts of cells that fit both rounds best.
 
     Each group's count is the average of both rounds by their precision. Within a group cells
@@ -132,11 +110,6 @@ def _reconciled(above: Floats, below: Ints, group: Ints, high: float, low: float
     return np.asarray((best / sizes)[group] + trust[group] * away)
 
 
-def _fullest(values: Floats) -> tuple[int, ...]:
-    order = np.argsort(-values, kind="stable")[:CUTS]
-    return tuple(sorted(int(place) for place in order))
-
-
 def _shares(values: Floats, records: float) -> Floats:
     """Return parts of the whole that are not negative, by isotonic cumulative counts."""
     from scipy.optimize import isotonic_regression
@@ -147,7 +120,7 @@ def _shares(values: Floats, records: float) -> Floats:
     return np.diff(running, prepend=0.0) / PARTS
 
 
-def look_of(grid: Grid, share: Floats, records: float, noise: float) -> npt.NDArray[np.int32]:
+def look_of(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
     """Return the two coordinates of each cell: logarithmic, and rank.
 
     The logarithmic one is ``sign(t) log(1 + |t|)`` of the standardised value, cut at 3; mean and
@@ -181,9 +154,7 @@ def look_of(grid: Grid, share: Floats, records: float, noise: float) -> npt.NDAr
     return np.clip(np.rint((both + 3.0) * UNIT), 0, SPAN).astype(np.int32)
 
 
-def _look_with_missing(
-    grid: Grid, share: Floats, records: float, noise: float
-) -> npt.NDArray[np.int32]:
+def _look_with_missing(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
     """Put missing values at the low end of both coordinates, and all others a unit away from it."""
     rest = share[1:].sum()
     others = share[1:] / rest if rest > 0 else np.full(len(share) - 1, 1 / (len(share) - 1))
@@ -223,7 +194,7 @@ def train(
     seed: int = 0,
     size: int | None = None,
     layout: Model | None = None,
-    wanted: Callable[[float], tuple[tuple[Family, int], ...]] | None = None,
+    wanted: Callable[[float], tuple[tuple[recipe.Family, int], ...]] | None = None,
 ) -> Model:
     """Release the distributions of columns, then the counts of tables, for this share of the price.
 
@@ -232,7 +203,7 @@ def train(
     released number of records; the recipe does unless given.
     """
     money = answers.money
-    first = marginal_share(money.law, money.total)
+    first = recipe.marginal_share(money.law, money.total)
     fixed = None if layout is None else layout.grids
     marginals = learn_marginals(grids, answers, share * first, size=size, fixed=fixed)
     records = marginals.records
@@ -241,15 +212,17 @@ def train(
             look_of(grid, part, records, marginals.noise)
             for grid, part in zip(marginals.grids, marginals.shares, strict=True)
         )
-        chosen = wanted(records) if wanted else families(money.law, records, money.total)
-        tables = draw_tables(len(grids), chosen, seed)
+        chosen = wanted(records) if wanted else recipe.families(money.law, records, money.total)
+        tables = recipe.draw_tables(len(grids), chosen, seed)
     else:
         looks, tables = layout.looks, layout.tables
     encoders = tuple(Encoder(grid, look) for grid, look in zip(marginals.grids, looks, strict=True))
     cells = ByTable(encoders, tables)
     counts, deviation = answers.counts(cells, share * (1 - first), len(tables))
     limit = np.iinfo(np.int32)
-    peak, far = weights(len(grids), marginals.doubt)
+    # Noise may hide this part of the records in a column's distribution.
+    doubt = max(marginals.noise, 1.0) / records
+    peak, far = recipe.weights(len(grids), doubt)
     return Model(
         grids=marginals.grids,
         shares=marginals.shares,
@@ -261,5 +234,5 @@ def train(
         marginal_noise=marginals.noise,
         peak=peak,
         far=far,
-        near=NEAR,
+        near=recipe.NEAR,
     )

@@ -1,7 +1,6 @@
 """How many records has each combination of values? A sanitised histogram for the radius-0 model."""
 
-from whitecrow.lookahead.facts import LookaheadFacts, gather
-from whitecrow.lookahead.mechanism import anomalies, release
+from whitecrow.lookahead.mechanism import LookaheadFacts, anomalies, gather, release
 from whitecrow.lookahead.question import Lookahead, cost
 from whitecrow.question import QuestionType
 

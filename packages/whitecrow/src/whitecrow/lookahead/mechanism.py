@@ -1,14 +1,47 @@
-"""Where the true histogram becomes the released one."""
+"""What ``lookahead`` must know of the data, and where a true histogram becomes a released one."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from whitecrow.lookahead.facts import LookaheadFacts
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.data import Records
 from whitecrow.lookahead.question import Lookahead
+from whitecrow.neighbours import Engine
 from whitecrow.noise import Source, discrete_laplace
+from whitecrow.privacy import Facts
+from whitecrow.question import Progress
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LookaheadFacts(Facts):
+    """The true histogram."""
+
+    exact_cells: NDArray[np.int64]  # the occupied cells: places in the domain's lists, in its order
+    exact_counts: NDArray[np.int64]  # how many records each holds; at least 1
+    domain: tuple[Sequence[int | str], ...]  # the values of each column (public)
+    step: Fraction  # the loss allowed for one record (public)
+
+
+def gather(
+    question: Lookahead, dataset: Records, engine: Engine, progress: Progress | None = None
+) -> LookaheadFacts:
+    """Count the records of each occupied cell."""
+    axes = question.axes(dataset.card)
+    groups, held = dataset.tally([axis.key for axis in axes])
+    firsts = np.array([axis.first for axis in axes], dtype=np.int64)
+    places = np.column_stack(groups).astype(np.int64) - firsts
+    cells, which = np.unique(places, axis=0, return_inverse=True)
+    counts = np.zeros(len(cells), np.int64)
+    np.add.at(counts, which.reshape(-1), held)
+    step = question.epsilon / dataset.card.contribution
+    return LookaheadFacts(cells, counts, tuple(axis.values for axis in axes), step)
 
 
 def release(
@@ -21,31 +54,23 @@ def release(
     which occupied cells fell to 0; that would be a function of the true histogram.
     """
     scale = 1 / facts.step
+    counts = dict(
+        zip(map(tuple, facts.exact_cells.tolist()), facts.exact_counts.tolist(), strict=True)
+    )
+    # An empty cell is below a threshold of 1 or more and stays 0, so the occupied ones are enough;
+    # with threshold 0 the empty ones are perturbed like all others.
+    every: Iterable[tuple[int, ...]] = counts
+    if question.threshold == 0:
+        every = itertools.product(*(range(len(values)) for values in facts.domain))
     cells = []
-    for cell, count in _considered(question, facts):
+    for cell in every:
+        count = counts.get(cell, 0)
         if count >= question.threshold:
             count = max(0, count + discrete_laplace(scale, source))
         if count > 0:
             values = [facts.domain[axis][place] for axis, place in enumerate(cell)]
             cells.append([*values, count])
     return {"columns": list(question.columns), "cells": cells}
-
-
-def _considered(
-    question: Lookahead, facts: LookaheadFacts
-) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield each cell that may be released, in the domain's order, with its true count.
-
-    An empty cell is below a threshold of 1 or more and stays 0, so the occupied cells are enough;
-    with threshold 0 the empty ones are perturbed like all others.
-    """
-    occupied = zip(map(tuple, facts.exact_cells.tolist()), facts.exact_counts.tolist(), strict=True)
-    if question.threshold > 0:
-        yield from occupied
-        return
-    counts = dict(occupied)
-    for cell in itertools.product(*(range(len(values)) for values in facts.domain)):
-        yield cell, counts.get(cell, 0)
 
 
 def anomalies(answer: Mapping[str, Any], *, beta: int) -> list[list[Any]]:

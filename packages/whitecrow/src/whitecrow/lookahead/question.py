@@ -26,10 +26,14 @@ from whitecrow.privacy import (
 )
 from whitecrow.question import Question, Said
 
-MOST_CELLS = 1_000_000
-"""The largest domain of which every cell, the empty ones too, is perturbed."""
+MOST_CELLS = 1_000_000  # the largest domain of which every cell, the empty ones too, is perturbed
 
 MOST_BINS = 1000
+
+_AT_A_RADIUS = (
+    "For a radius above 0 no look-ahead is sensitively private (Theorem 1 of the paper); ask "
+    "Identify or Screen instead."
+)
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,9 @@ class Axis:
     """One column of the histogram."""
 
     key: Key  # what records are grouped by
-    # The values in their order: categories, whole numbers, or intervals in words.
-    values: Sequence[int | str]
+    values: Sequence[int | str]  # in their order: categories, whole numbers, intervals in words
     first: int  # the key of the first value
-    # The column, or the column and how it is cut: what "the same value" means in the promise.
-    label: ZoneColumn
+    label: ZoneColumn  # what "the same value" means in the promise: the column, or with its cuts
 
 
 def axis_of(column: Column, bins: int | None) -> Axis:
@@ -87,9 +89,8 @@ def of_copies(model: AnomalyModel) -> DistanceAnomaly:
         copies = model.threshold // model.own
         return DistanceAnomaly(copies, 0.0, getattr(model, "metric", "euclidean"))
     raise InvalidInput(
-        f"Lookahead lists how many records share each combination of values, and what the model "
-        f"{model.kind!r} says depends on more than that. For a radius above 0 no look-ahead is "
-        "sensitively private (Theorem 1 of the paper); ask Identify or Screen instead."
+        "Lookahead lists how many records share each combination of values, and what the model "
+        f"{model.kind!r} says depends on more than that. {_AT_A_RADIUS}"
     )
 
 
@@ -162,18 +163,13 @@ class Lookahead(Question):
                 least=0,
                 help="How many records a cell of interest holds.",
                 label="Records in a typical cell",
-            ),
-            default=None,
+            )
         )
 
     def settle(self) -> None:
         """Refuse a radius above 0."""
         if self.model.radius != 0:
-            hint = (
-                "For a radius above 0 no look-ahead is sensitively private (Theorem 1 of the "
-                "paper); ask Identify or Screen instead."
-            )
-            raise invalid("Lookahead", "model", "have radius 0", self.model.radius, hint)
+            raise invalid("Lookahead", "model", "have radius 0", self.model.radius, _AT_A_RADIUS)
         if self.model.metric == "haversine" or self.model.metric in SCALED:
             hint = (
                 "Cells hold equal values; on the globe two longitudes can be one place, and two "
@@ -269,8 +265,8 @@ class Lookahead(Question):
         names, cells = answer["columns"], sorted(answer["cells"], key=lambda cell: cell[-1])
         rare = sum(cell[-1] <= self.model.beta for cell in cells)
         rows = [
-            [*map(str, cell[:-1]), f"{cell[-1]:,}", "yes" if place < rare else "no"]
-            for place, cell in enumerate(cells)
+            [*map(str, values), f"{count:,}", "yes" if count <= self.model.beta else "no"]
+            for *values, count in cells
         ]
         headline = f"{len(cells):,} combinations of {', '.join(names)}, {rare:,} of them rare"
         detail = f"Those with a released count above 0; rare is 1 to {self.model.beta} records."

@@ -2,9 +2,8 @@
 
 from whitecrow.monitor.answer import Monitored
 from whitecrow.monitor.facts import MonitorFacts, gather
-from whitecrow.monitor.mechanism import release, resume
+from whitecrow.monitor.mechanism import following, release, resume, show
 from whitecrow.monitor.question import Monitor, cost
-from whitecrow.monitor.showing import following, show
 from whitecrow.question import QuestionType, Series
 
 __all__ = ["TYPE", "Monitor", "MonitorFacts", "Monitored", "gather", "release", "resume", "show"]

@@ -128,5 +128,4 @@ def _cell(move: JSON) -> str:
     return f"{move['ratio']:.2f}{' moved' if move['moved'] else ''}"
 
 
-_SHOWN = 6
-"""So many columns have a line of their own: those that moved most."""
+_SHOWN = 6  # so many columns have a line of their own: those that moved most

@@ -13,14 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from whitecrow.detector import Model
 from whitecrow.histogram.noise_budget import Noise
-from whitecrow.monitor.streams import Strategy
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from whitecrow.monitor.streams import Floats, Ints, Strategy
 
 CELLS = 8
 _ROUNDS = 4
@@ -54,8 +50,7 @@ def _commonest(share: Floats) -> Ints:
 class Watched:
     name: str
     cells: int
-    # Then sets of cells from the first on are compared; otherwise cells of a single value.
-    ordered: bool
+    ordered: bool  # sets of cells from the first on are compared; else cells of a single value
 
     @cached_property
     def sets(self) -> Floats:
@@ -101,21 +96,14 @@ class Watch:
     strategy: Strategy
     noise: Noise  # of every released number
     columns: tuple[Watched, ...]  # in the order of the released numbers
-    # With what probability there may be an alarm at all, over the whole horizon, without drift.
-    rate: float
-
-    @cached_property
-    def _spans(self) -> list[tuple[int, int]]:
-        """The newest periods that are looked at: the last 1, 2, 4, ... of every step."""
-        return [span for step in range(1, self.strategy.horizon) for span in _newest(step)]
+    rate: float  # the chance of any alarm at all over the whole horizon, without drift
 
     @cached_property
     def weight(self) -> float:
         """``ln(2 m / rate)`` for the ``m`` events that the bound on false alarms excludes."""
-        newest, old = len(self._spans), self.strategy.horizon - 1
-        events = sum(
-            len(column.sets) * (newest + old) + newest + old + 2 for column in self.columns
-        )
+        horizon = self.strategy.horizon
+        spans = sum(len(_newest(step)) for step in range(1, horizon)) + horizon - 1
+        events = sum(len(column.sets) * spans + spans + 2 for column in self.columns)
         return math.log(2 * max(1, events) / self.rate)
 
     def scan(self, releases: Sequence[Ints]) -> list[list[Move]]:
@@ -194,7 +182,7 @@ class Watch:
         """Return a shift that is sure to be seen by the last step, if it lasts half the horizon."""
         horizon = self.strategy.horizon
         middle = horizon // 2
-        if middle < 1 or horizon - middle < 1:
+        if middle < 1:
             return math.inf
         half = np.array([CELLS / 4])  # half of the records in half of the cells
         total = 0.0
@@ -205,5 +193,6 @@ class Watch:
 
 
 def _newest(step: int) -> list[tuple[int, int]]:
+    """The newest periods that are looked at: the last 1, 2, 4, ... of a step."""
     lengths = [1 << k for k in range(step.bit_length())]
     return [(step + 1 - length, step + 1) for length in lengths]

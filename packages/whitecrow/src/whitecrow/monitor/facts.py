@@ -17,9 +17,6 @@ from whitecrow.neighbours import Engine
 from whitecrow.publish.periods import Calendar
 from whitecrow.question import Progress
 
-Weights = tuple[int, ...]
-"""By which the counts of the periods 0, 1, ... are multiplied before they are added up."""
-
 _FARTHEST = 1e15
 
 
@@ -29,7 +26,7 @@ class Weighted:
 
     counting: Counting
     calendar: Calendar
-    weights: Weights
+    weights: tuple[int, ...]  # what the counts of the periods 0, 1, ... are multiplied by
 
     @property
     def size(self) -> int:

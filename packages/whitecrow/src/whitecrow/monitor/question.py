@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Delta, Epsilon, Exact, Maybe, Name, Names, Number, Whole
-from whitecrow.detector.model import Grid
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.learning import Learn
@@ -99,10 +98,7 @@ class Monitor(Question):
         default="1/20",
     )
     drift_share: Exact = Exact(
-        below=1,
-        help="The part of the price for the alarm.",
-        default="1/5",
-        group="details",
+        below=1, help="The part of the price for the alarm.", default="1/5", group="details"
     )
     seed: Whole = Learn.seed
 
@@ -114,8 +110,7 @@ class Monitor(Question):
                 least=1,
                 help="About how many records come in one period.",
                 label="Records in a period",
-            ),
-            default=None,
+            )
         )
 
     def settle(self) -> None:
@@ -139,7 +134,7 @@ class Monitor(Question):
         """Return the series that this is a step of: its last step, without a window."""
         return Monitor.from_json({**self.to_json(), "through": self.horizon, "window": 0})
 
-    def _learns(self, card: Card) -> Learn:
+    def learns(self, card: Card) -> Learn:
         """Return the question that learns from one period alone."""
         return Learn(self.names(card), epsilon=self.epsilon, delta=self.delta, seed=self.seed)
 
@@ -148,13 +143,9 @@ class Monitor(Question):
         learned = Learn(self.columns, epsilon=self.epsilon, delta=self.delta).names(card)
         return tuple(name for name in learned if name != self.time or self.columns is not None)
 
-    def grids(self, card: Card) -> tuple[Grid, ...]:
-        """Return the public grids of these columns."""
-        return self._learns(card).grids(card)
-
     def money(self, card: Card) -> Money:
         """Return what all steps together pay with."""
-        return self._learns(card).money(card)
+        return self.learns(card).money(card)
 
     def plan(self, card: Card) -> Strategy:
         """Return which sums each step releases."""
@@ -177,7 +168,7 @@ class Monitor(Question):
         names = self.names(card)
         if not names:
             raise InvalidInput("The card has no column that a detector can look at but the time.")
-        self._learns(card).check(card)
+        self.learns(card).check(card)
         money, reach = self.money(card), self.plan(card).reach(user=card.unit == "user")
         share, first = 1 - self.drift_share, marginal_share(money.law, money.total)
         worst = (
@@ -238,10 +229,7 @@ class Monitor(Question):
         return words, figures
 
     def reads(self, answer: Any) -> Any:
-        """Return the detector and the moves that an answer holds.
-
-        What the ledger has of a series is that it is paid: that is no step's answer.
-        """
+        """Return the step that an answer holds; of a series the ledger has that it is paid."""
         if isinstance(answer, Monitored) or "detector" not in answer:
             return answer
         return Monitored.from_json(answer)
@@ -268,12 +256,10 @@ class Monitor(Question):
 
 _MORE = 2.0
 """Beside learning: sorting into periods, the alarm's histograms, and reading it all again."""
-_KEPT = 40
-"""Bytes of a released number, as it is kept and as it is read."""
+_KEPT = 40  # bytes of a released number, as it is kept and as it is read
 
 
 def cost(question: Monitor, card: Card, records: int) -> Limits:
     """Every step counts the records of all periods so far, as ``learn`` does; one at a time."""
-    learned = Learn(question.names(card), epsilon=question.epsilon, delta=question.delta)
-    once = in_turn([cost_of_learning(learned, card, records)], times=_MORE)
+    once = in_turn([cost_of_learning(question.learns(card), card, records)], times=_MORE)
     return Limits(once.seconds, once.bytes + _KEPT * CELLS_OF_TABLES * question.through)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -35,25 +35,15 @@ Floats = npt.NDArray[np.float64]
 Step = tuple[Ints, ...]
 
 _FORM = 1
-_FINE = 1024
-"""Entries are multiples of one over this, before they are made whole."""
+_FINE = 1024  # entries are multiples of one over this, before they are made whole
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A lower triangular matrix of whole numbers, and what follows from it.
+    """A lower triangular matrix of whole numbers, and what follows from it."""
 
-    Examples
-    --------
-    >>> year = strategy("gaussian", 12)
-    >>> round(float(year.deviation(0, 12)), 2), round(float(year.deviation(11, 12)), 2)
-    (1.61, 1.13)
-    """
-
-    # {"laplace", "gaussian"}: Of the noise: whether the l1 or the l2 norm of a column counts.
-    law: str
-    # ``rows[t]`` has the weights of the periods ``0..t`` in the release of step ``t``.
-    rows: tuple[tuple[int, ...], ...]
+    law: str  # "laplace" or "gaussian": whether the l1 or the l2 norm of a column counts
+    rows: tuple[tuple[int, ...], ...]  # the weights of the periods 0..t in the release of step t
 
     @property
     def horizon(self) -> int:
@@ -65,13 +55,11 @@ class Strategy:
         A record keeps its period, so that its effects are (a part of) one column. The records of a
         *user* may be others at every step: each row counts with its largest entry.
         """
-        sizes = [[self._size(entry) for entry in row] for row in self.rows]
+        pure = self.law == "laplace"
+        sizes = [[entry if pure else entry * entry for entry in row] for row in self.rows]
         if user:
             return sum(max(row) for row in sizes)
         return max(sum(row[period] for row in sizes[period:]) for period in range(self.horizon))
-
-    def _size(self, entry: int) -> int:
-        return entry if self.law == "laplace" else entry * entry
 
     @cached_property
     def inverse(self) -> Floats:
@@ -87,8 +75,7 @@ class Strategy:
 
     def weights(self, first: int, last: int) -> Floats:
         """Return the weights of the releases in an estimate of the periods ``first..last - 1``."""
-        weights: Floats = self._sums[last, :last] - self._sums[first, :last]
-        return weights
+        return np.asarray(self._sums[last, :last] - self._sums[first, :last])
 
     def deviation(self, first: int, last: int, *, user: bool = False) -> float:
         """Return the noise of that estimate over that of a release of one period at this price."""
@@ -131,10 +118,6 @@ class Streams:
     def layout(self) -> Model | None:
         return None if self.first is None else self.first.model
 
-    def grown(self, first: Detector, step: Step) -> Streams:
-        """Return the releases with one step more."""
-        return replace(self, first=self.first or first, steps=(*self.steps, step))
-
     def to_json(self) -> dict[str, Any]:
         return {
             "form": _FORM,
@@ -175,10 +158,8 @@ class Reader:
 
     money: Money  # what is paid with, for all steps together
     strategy: Strategy
-    # The blocks of the steps so far: all of them to read again, or all but the newest to draw it.
-    past: tuple[Step, ...]
-    # The periods to estimate, ``first`` and the one after the last, which is the newest.
-    span: tuple[int, int]
+    past: tuple[Step, ...]  # the blocks of the steps so far; without those of the newest, to draw
+    span: tuple[int, int]  # the periods to estimate: the first, and the one after the newest
     user: bool  # whether persons are protected, whose records may be others at every step
     draw: Draw | None = None  # draws the newest step; not needed to read it again
     drawn: list[Ints] = field(default_factory=list)

@@ -14,8 +14,9 @@ import numpy as np
 from whitecrow.data import Card, Dataset, Records
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.histogram.facts import CellFacts, Counts, Matrix, every_counted_by, every_text
-from whitecrow.histogram.line import Edges
+from whitecrow.histogram.line import Floats
 from whitecrow.histogram.noise_budget import Noise
+from whitecrow.histogram.table import Categories
 from whitecrow.neighbours import Engine
 from whitecrow.noise import Source
 from whitecrow.profile.question import Profile
@@ -27,7 +28,7 @@ class ByEdges:
     """The cells of some columns, one column after the other; the first is for missing values."""
 
     names: tuple[str, ...]
-    edges: tuple[Edges, ...]
+    edges: tuple[Floats, ...]
 
     @property
     def sizes(self) -> list[int]:
@@ -38,22 +39,10 @@ class ByEdges:
         return sum(self.sizes)
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        first = 0
-        for place, (edges, size) in enumerate(zip(self.edges, self.sizes, strict=True)):
-            values = rows[:, place]
+        columns = np.split(counts, np.cumsum(self.sizes)[:-1])
+        for edges, values, own in zip(self.edges, rows.T, columns, strict=True):
             cells = np.where(np.isnan(values), 0, np.searchsorted(edges, values, side="right") + 1)
-            counts[first : first + size] += np.bincount(cells, minlength=size)
-            first += size
-
-
-@dataclass(frozen=True)
-class Texts:
-    """Noisy counts of a column's texts."""
-
-    missing: int  # of missing values
-    listed: tuple[int, ...]  # of the values that were asked for
-    named: tuple[tuple[str, int], ...]  # of other values that enough records have
-    others: int | None  # of all other values together, where none of them is named
+            own += np.bincount(cells, minlength=len(own))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -61,8 +50,7 @@ class ProfileFacts(CellFacts):
     """The records, behind cells and texts."""
 
     card: Card  # the dataset's public facts
-    # Counts a column's texts, exactly; None stands for a missing one.
-    _texts: Callable[[str], dict[str | None, int]]
+    _texts: Callable[[str], dict[str | None, int]]  # a column's texts, exactly; None is missing
 
     def noisy_texts(
         self,
@@ -71,26 +59,30 @@ class ProfileFacts(CellFacts):
         noise: Noise,
         source: Source | None = None,
         least: int | None = None,
-    ) -> Texts:
+    ) -> Categories:
         """Return the counts of listed texts, each with its own draw of the noise.
 
         With ``least`` other texts are named where their noisy count is at least that; without,
         they are counted together.
         """
         exact = self._texts(name)
+        wanted = set(listed)
         # Sorted, so that neither the order of the records nor that of an engine's answer shows.
-        others = sorted(text for text in exact if text is not None and text not in set(listed))
+        unlisted = sorted(text for text in exact if text is not None and text not in wanted)
+        rest = [exact[text] for text in unlisted]
         public = [exact.get(None, 0), *(exact.get(value, 0) for value in listed)]
-        rest = [exact[text] for text in others]
-        if least is None:
-            rest = [sum(rest)]
-        noisy = noise.added(np.array([*public, *rest], dtype=np.int64), source).tolist()
-        counts, rest = tuple(noisy[1 : len(public)]), noisy[len(public) :]
-        if least is None:
-            return Texts(noisy[0], counts, (), rest[0])
-        named = zip(others, rest, strict=True)
-        enough = tuple((text, count) for text, count in named if count >= least)
-        return Texts(noisy[0], counts, enough, None)
+        counts = np.array([*public, *([sum(rest)] if least is None else rest)], dtype=np.int64)
+        missing, *noisy = noise.added(counts, source).tolist()
+        noisy, rest = noisy[: len(listed)], noisy[len(listed) :]
+        named = []
+        if least is not None:
+            pairs = zip(unlisted, rest, strict=True)
+            named = [(text, count) for text, count in pairs if count >= least]
+        kind, off = self.card.column(name).type, noise.deviation
+        values = (*listed, *(text for text, _ in named))
+        held = (*noisy, *(count for _, count in named))
+        others = rest[0] if least is None else None
+        return Categories(name, kind, values, held, missing, off, len(listed), least, others)
 
 
 def gather(

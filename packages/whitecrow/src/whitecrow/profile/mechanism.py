@@ -9,7 +9,7 @@ import numpy as np
 
 from whitecrow.data import Card
 from whitecrow.histogram.facts import Counts
-from whitecrow.histogram.line import Edges, line_of
+from whitecrow.histogram.line import Floats, line_of
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.histogram.table import Categories, Numbers, TableProfile
 from whitecrow.noise import Source
@@ -33,16 +33,10 @@ def release(question: Profile, facts: ProfileFacts, source: Source | None = None
         numbers[part.name] if part.ordered else _categories(part, question, facts, money, source)
         for part in parts
     ]
-    price = question.price(card)
-    return TableProfile(
-        tuple(columns),
-        _records(columns, card, question.relation),
-        card,
-        price,
-        statement(question, price, card),
-        {"kind": question.kind, **question.to_json()},
-        entry=digest(question, card),
-    ).to_json()
+    price, asked = question.price(card), {"kind": question.kind, **question.to_json()}
+    words, entry = statement(question, price, card), digest(question, card)
+    records = _records(columns, card, question.relation)
+    return TableProfile(tuple(columns), records, card, price, words, asked, entry).to_json()
 
 
 def described(
@@ -80,7 +74,7 @@ def described(
 
 def _noisy(
     facts: ProfileFacts,
-    edges: Mapping[str, Edges],
+    edges: Mapping[str, Floats],
     noises: Mapping[str, Noise],
     source: Source | None,
 ) -> dict[str, Counts]:
@@ -108,18 +102,7 @@ def _categories(
     least = None
     if part.discovers:
         least = threshold(noise, facts.card.contribution, question.value_delta(facts.card))
-    texts = facts.noisy_texts(part.name, listed, noise, source, least)
-    return Categories(
-        part.name,
-        part.kind,
-        (*listed, *(text for text, _ in texts.named)),
-        (*texts.listed, *(count for _, count in texts.named)),
-        texts.missing,
-        noise.deviation,
-        len(listed),
-        least,
-        texts.others,
-    )
+    return facts.noisy_texts(part.name, listed, noise, source, least)
 
 
 def _records(columns: list[Numbers | Categories], card: Card, relation: Unit) -> int:

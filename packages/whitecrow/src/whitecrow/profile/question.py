@@ -120,50 +120,31 @@ class Profile(Question):
         """Return the columns that are described, in the card's order, and what each gets."""
         for name in (*(self.columns or ()), *(self.weights or {})):
             card.column(name)
-        chosen = [
-            column
-            for column in card.columns
-            if (
-                column.name in self.columns
-                if self.columns is not None
-                else column.name != card.user_column
-                and (column.type != "text" or self._may_discover)
-            )
-        ]
+        discovers = self.discover and self.delta > 0
+        chosen = [column for column in card.columns if column.name in (self.columns or ())]
+        if self.columns is None:
+            described = [each for each in card.columns if each.type != "text" or discovers]
+            chosen = [each for each in described if each.name != card.user_column]
         given = {
             name: exact(weight, owner="Profile", parameter="weights")
             for name, weight in (self.weights or {}).items()
         }
         weights = [given.get(column.name, Fraction(1)) for column in chosen]
-        total = sum(weights, Fraction(0))
+        total, found = sum(weights, Fraction(0)), ("category", "text") if discovers else ()
         return tuple(
-            Part(
-                column.name,
-                column.type,
-                weight / total,
-                column.type in ("category", "text") and self._may_discover,
-            )
+            Part(column.name, column.type, weight / total, column.type in found)
             for column, weight in zip(chosen, weights, strict=True)
         )
 
-    @property
-    def _may_discover(self) -> bool:
-        return self.discover and self.delta > 0
-
-    def deltas(self, card: Card) -> tuple[Fraction, Fraction]:
-        """Return the delta of the noise, and of all values that are discovered together."""
-        if any(part.discovers for part in self.parts(card)):
-            return self.delta / 2, self.delta / 2
-        return self.delta, Fraction(0)
-
     def value_delta(self, card: Card) -> Fraction:
-        """Return the delta of each column in which values are discovered."""
-        columns = sum(part.discovers for part in self.parts(card))
-        return self.deltas(card)[1] / columns
+        """Return the delta of each column in which values are discovered: half for all of them."""
+        return self.delta / 2 / sum(part.discovers for part in self.parts(card))
 
     def money(self, card: Card) -> Money:
-        """Return what the question pays with."""
-        return Money.of(self.epsilon, self.deltas(card)[0], self.relation, card.contribution)
+        """Return what the question pays with: where values are discovered, with half its delta."""
+        halved = any(part.discovers for part in self.parts(card))
+        delta = self.delta / 2 if halved else self.delta
+        return Money.of(self.epsilon, delta, self.relation, card.contribution)
 
     def check(self, card: Card) -> None:
         parts = self.parts(card)
@@ -183,9 +164,8 @@ class Profile(Question):
                 raise invalid("Profile", "weights", "only for columns that are described", name)
         for part in parts:
             if part.name == card.user_column:
-                raise invalid(
-                    "Profile", "columns", "without the column that names persons", part.name
-                )
+                must = "without the column that names persons"
+                raise invalid("Profile", "columns", must, part.name)
             if part.kind == "text" and not part.discovers:
                 hint = (
                     "Under pure differential privacy no text may be released that the card does "
@@ -211,15 +191,12 @@ class Profile(Question):
         columns = {part.name: part.figures(money, card.contribution, delta) for part in parts}
         ordered = [part for part in parts if part.ordered]
         counted = [part for part in parts if not part.ordered]
+        parts_of = dict.fromkeys(("median_rank_error", "tail_rank_error"), ordered)
+        parts_of |= {"count_error": counted, "threshold": discovered}
         worst = {
-            name: max(columns[part.name][name] for part in of)
-            for name, of in (
-                ("median_rank_error", ordered),
-                ("tail_rank_error", ordered),
-                ("count_error", counted),
-                ("threshold", discovered),
-            )
-            if of
+            name: max(columns[part.name][name] for part in described)
+            for name, described in parts_of.items()
+            if described
         }
         words = [f"A profile of {len(parts)} columns."]
         if ordered:
@@ -237,25 +214,17 @@ class Profile(Question):
                 f"{worst['threshold']:,}; a value that one person alone has is named with a "
                 f"probability of at most {float(delta):.1g} a column."
             )
-        left = [
-            column.name
-            for column in card.columns
-            if column.type == "text"
-            and column.name not in columns
-            and column.name != card.user_column
-            and self.columns is None
-        ]
-        if left:
+        texts = [column.name for column in card.columns if column.type == "text"]
+        left = [name for name in texts if name not in columns and name != card.user_column]
+        if left and self.columns is None:
             words.append(
                 f"Left out: {', '.join(left[:5])}{', ...' if len(left) > 5 else ''}, for texts "
                 "need a δ: which of them occur is not public."
             )
+        shares = ", ".join(f"{part.name} {float(part.share):.0%}" for part in parts[:6])
+        words.append(f"Of the price, columns get: {shares}{', ...' if len(parts) > 6 else ''}.")
         if len({part.share for part in parts}) == 1:
-            words.append(f"Every column gets 1/{len(parts)} of the price; weights change that.")
-        else:
-            shares = ", ".join(f"{part.name} {float(part.share):.0%}" for part in parts[:6])
-            more = ", ..." if len(parts) > 6 else ""
-            words.append(f"Of the price, columns get: {shares}{more}.")
+            words[-1] = f"Every column gets 1/{len(parts)} of the price; weights change that."
         return " ".join(words), {**worst, "columns": columns}
 
     def reads(self, answer: Any) -> Any:
@@ -284,12 +253,9 @@ class Profile(Question):
         )
 
 
-_LOOKS = 10
-"""How often all records are sorted into the cells of columns, at the most."""
-_CELLS_OF_ALL = 1 << 22
-"""Four times what a count may have over all columns."""
-_CELLS_OF_A_COLUMN = 1024
-"""Of the looks before it."""
+_LOOKS = 10  # how often all records are sorted into the cells of columns, at the most
+_CELLS_OF_ALL = 1 << 22  # four times what a count may have over all columns
+_CELLS_OF_A_COLUMN = 1024  # of the looks before it
 
 
 def cost(question: Profile, card: Card, records: int) -> Limits:

@@ -22,14 +22,10 @@ from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
-from whitecrow.histogram.line import Edges, Line
+from whitecrow.histogram.line import Floats, Ints, Line
 from whitecrow.histogram.noise_budget import Noise
 from whitecrow.privacy.numbers import log_inverse_upper, sqrt_upper
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _POWERS = Fraction(7, 100)
 _TWO_LOOKS = (Fraction(8, 100), Fraction(6, 100))
@@ -39,8 +35,7 @@ _DECIMAL_LOOKS = 2  # of these look for numbers with few digits, the others for 
 LAST_SHARE = 1 - _POWERS
 """What is left for the last histogram where the first has shown all that there is."""
 
-LEAST_SHARE = _HEAVY
-"""The smallest part of a column's price that a histogram gets."""
+LEAST_SHARE = _HEAVY  # the smallest part of a column's price that a histogram gets
 
 _MOST_CELLS, _LEAST_CELLS = 32, 16  # of about equal weight, in the last histogram
 _BEARABLE = 0.003  # of the records: so far noise may move a median before cells become wider
@@ -62,7 +57,7 @@ _BEYOND = 2  # cells outside the bulk, for the bounds
 class Look:
     """A histogram that is wanted."""
 
-    edges: Edges  # where a new cell begins
+    edges: Floats  # where a new cell begins
     share: Fraction  # the part of the column's price it costs
 
 
@@ -104,13 +99,10 @@ def search(line: Line, most_cells: int) -> Search:
             break
         edges, weight = _set_apart(line, edges, weight, finer, counts, alone)
     last = Noise(looked.law, looked.size * _HEAVY / left)
-    yield Look(_even(line, edges, weight, outline, _affordable(float(weight.sum()), last)), left)
-
-
-def _affordable(records: float, noise: Noise) -> int:
-    """Return how many cells keep a median's noise bearable: it is that of half the cells' sum."""
-    cells = (2.0 * _BEARABLE * records / noise.deviation) ** 2
-    return int(min(_MOST_CELLS, max(_LEAST_CELLS, cells)))
+    # So many cells keep a median's noise bearable: it is that of half the cells' sum.
+    bearable = (2.0 * _BEARABLE * float(weight.sum()) / last.deviation) ** 2
+    cells = int(min(_MOST_CELLS, max(_LEAST_CELLS, bearable)))
+    yield Look(_even(line, edges, weight, outline, cells), left)
 
 
 def _feigned(noise: Noise, cells: int) -> float:
@@ -120,7 +112,7 @@ def _feigned(noise: Noise, cells: int) -> float:
     return noise.deviation * NormalDist().inv_cdf(1.0 - 0.5 / math.e / cells)
 
 
-def _around(line: Line, edges: Edges, counts: Ints, noise: Noise) -> tuple[Edges, Floats]:
+def _around(line: Line, edges: Floats, counts: Ints, noise: Noise) -> tuple[Floats, Floats]:
     """Keep the cells that surely hold something and those about them; merge all others."""
     sure = np.flatnonzero(counts > _feigned(noise, len(counts) * _SELDOM))
     if not len(sure):
@@ -144,7 +136,7 @@ def _around(line: Line, edges: Edges, counts: Ints, noise: Noise) -> tuple[Edges
     return kept, np.maximum(np.where(joined == 1, merged, 0.0), noise.deviation / 4.0)
 
 
-def _halved(line: Line, edges: Edges, weight: Floats) -> Edges:
+def _halved(line: Line, edges: Floats, weight: Floats) -> Floats:
     """Cut cells into parts by how much they hold."""
     parts = np.minimum(_MOST_PARTS, np.ceil(weight / weight.sum() * _FINEST)).astype(int)
     wanted = [(int(cell), int(parts[cell])) for cell in np.flatnonzero(parts > 1)]
@@ -153,25 +145,24 @@ def _halved(line: Line, edges: Edges, weight: Floats) -> Edges:
 
 def _cut(
     line: Line,
-    edges: Edges,
+    edges: Floats,
     wanted: list[tuple[int, int]],
-    cut: Callable[[float, float, int], Edges],
-) -> Edges:
+    cut: Callable[[float, float, int], Floats],
+) -> Floats:
     borders = line.borders(edges)
     added = [cut(float(borders[at]), float(borders[at + 1]), parts) for at, parts in wanted]
     return np.unique(np.concatenate([edges, *added]))
 
 
-def _group(edges: Edges, finer: Edges) -> Ints:
+def _group(edges: Floats, finer: Floats) -> Ints:
     """Return for each finer cell the cell that it is a part of."""
     return np.searchsorted(edges, np.concatenate([[-np.inf], finer]), side="right")
 
 
-def _spread(line: Line, weight: Floats, finer: Edges, group: Ints) -> Floats:
+def _spread(line: Line, weight: Floats, finer: Floats, group: Ints) -> Floats:
     """Guess the weights of finer cells: those of the cells they are parts of, by their widths."""
     widths = np.maximum(line.widths(finer), 1.0)
-    spread: Floats = weight[group] * widths / np.bincount(group, weights=widths)[group]
-    return spread
+    return np.asarray(weight[group] * widths / np.bincount(group, weights=widths)[group])
 
 
 def _updated(guess: Floats, counts: Ints, noise: Noise, group: Ints) -> Floats:
@@ -188,7 +179,7 @@ def _updated(guess: Floats, counts: Ints, noise: Noise, group: Ints) -> Floats:
     return np.maximum(guess + moved - trust * excess[group], noise.deviation / 16.0)
 
 
-def _heavy_cells(line: Line, edges: Edges, weight: Floats, feigned: float) -> list[int]:
+def _heavy_cells(line: Line, edges: Floats, weight: Floats, feigned: float) -> list[int]:
     borders = line.borders(edges)
     total = float(weight.sum())
     heavy = weight > _HEAVY_FROM * total
@@ -205,8 +196,8 @@ def _heavy_cells(line: Line, edges: Edges, weight: Floats, feigned: float) -> li
 
 
 def _set_apart(
-    line: Line, edges: Edges, weight: Floats, finer: Edges, counts: Ints, alone: Ints
-) -> tuple[Edges, Floats]:
+    line: Line, edges: Floats, weight: Floats, finer: Floats, counts: Ints, alone: Ints
+) -> tuple[Floats, Floats]:
     """Make cells of those that stand ``alone``, and spread what is left over their old cells."""
     borders = line.borders(finer)
     both = np.concatenate([edges, borders[alone], borders[alone + 1]])
@@ -221,7 +212,7 @@ def _set_apart(
     return joined, guess
 
 
-def _even(line: Line, edges: Edges, weight: Floats, outline: Edges, cells: int) -> Edges:
+def _even(line: Line, edges: Floats, weight: Floats, outline: Floats, cells: int) -> Floats:
     """Return the edges of cells of about equal weight; those of heavy values stay."""
     borders = line.borders(edges)
     total = float(weight.sum())
@@ -265,11 +256,6 @@ def threshold(noise: Noise, contribution: int, delta: Fraction) -> int:
     A value that only one person's records have is named with probability ``delta`` at the most. The
     ``contribution`` says how many records a person has, hence how many such values, and how often
     one.
-
-    Examples
-    --------
-    >>> threshold(Noise("gaussian", Fraction(21)), 1, Fraction(1, 10**6))
-    26
     """
     assert noise.law == "gaussian"
     # The discrete Gaussian is at least t with a probability of exp(-t^2 / 2 variance) at the most.

@@ -61,8 +61,7 @@ class Screen(AtPlace, Question):
                 least=0,
                 help="How many records the data have near such a record.",
                 label="Neighbours of a typical anomaly",
-            ),
-            default=None,
+            )
         )
 
     def check(self, card: Card) -> None:
@@ -77,14 +76,13 @@ class Screen(AtPlace, Question):
         cases = {"error_if_alone": (self.imagined(0), "with no record near it")}
         words, figures = foretold(self, card.contribution, cases, guess)
         anomaly = self.model.says("have", fully=True)
-        words = f"Would this record, added to the data, {anomaly}? {words}"
-        return words, figures
+        return f"Would this record, added to the data, {anomaly}? {words}", figures
 
     def says(self, answer: Any) -> Said:
-        if answer:
-            detail = f"Among the data it {self.model.says('would have')}."
-            return Said("Yes, it would be an anomaly", detail)
-        return Said("No", f"Among the data it {self.model.says('would have', anomalous=False)}.")
+        words = self.model.says("would have", anomalous=answer)
+        return Said(
+            "Yes, it would be an anomaly" if answer else "No", f"Among the data it {words}."
+        )
 
     def of_counts(self, copies: int, weight: int) -> Judgement:
         """Return what the record would be, at the exact distance; copies do not matter."""

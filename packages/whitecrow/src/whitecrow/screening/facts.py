@@ -20,7 +20,7 @@ import numpy.typing as npt
 from whitecrow.anomaly.model import Ball
 from whitecrow.data import Records
 from whitecrow.errors import InvalidInput
-from whitecrow.neighbours import Engine, NeighbourRelation
+from whitecrow.neighbours import Engine
 from whitecrow.neighbours.plans import count_records
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM, Form, measures
 from whitecrow.privacy import Facts
@@ -35,12 +35,10 @@ _SLACK = 256
 """How many records that are left out while a batch is answered do not make it count again."""
 _REMEMBERED = 2048
 """Of so many flags that were drawn it is remembered who is near, until they are written down."""
-_CUT = 3
-"""Along so many columns records are put into cells."""
+_CUT = 3  # along so many columns records are put into cells
 _MOST_CELLS = 1 << 20
 """How many cells there are along one column, at the most: their numbers fit into 64 bits."""
-_SERIES = 8
-"""How many series keep their counters in memory, for one dataset."""
+_SERIES = 8  # how many series keep their counters in memory, for one dataset
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -60,7 +58,8 @@ class ActiveRecords:
         self._columns = balls[-1][1].columns
         self.card, self.width = records.card, len(self._columns)
         self._records, self._engine, self._balls = records, engine, balls
-        self._forms = [(weight, _form(relation)) for weight, relation in balls]
+        forms = ((weight, relation.radius, relation.form()) for weight, relation in balls)
+        self._forms = [(weight, form if far else form.same_place) for weight, far, form in forms]
         self.form = self._forms[-1][1]
         with _MAKING:
             self.lock, self._series = _CACHES.setdefault(records, (threading.RLock(), {}))
@@ -73,12 +72,10 @@ class ActiveRecords:
         return Counters(self.form.placed(values), self._forms, limit)
 
     def counters(self, series: str, limit: int) -> Counters:
-        """Return the counters of a series; without any flag if they are not at hand.
-
-        Those of the series that were unused for longest make room.
-        """
+        """Return the counters of a series; without any flag if they are not at hand."""
         counters = self._series.pop(series, None) or self.fresh(limit)
         self._series[series] = counters
+        # Those of the series that were unused for longest make room.
         while len(self._series) > _SERIES:
             del self._series[next(iter(self._series))]
         return counters
@@ -156,15 +153,11 @@ class Counters:
         self._drawn: dict[bytes, npt.NDArray[np.intp]] = {}
         self.replayed = 0
 
-    def _near(self, place: Places) -> npt.NDArray[np.intp]:
+    def flag(self, place: Places) -> Flag:
         near = self._drawn.pop(place.tobytes(), None)
         if near is None:
             rows = self._cells.around(place)
             near = rows[measures(self._form, self._columns[:, rows], place) <= self._form.threshold]
-        return near
-
-    def flag(self, place: Places) -> Flag:
-        near = self._near(place)
         rows = near[self._flags[near] < self._limit]
         self._flags[rows] += 1
         gone = rows[self._flags[rows] == self._limit]
@@ -218,17 +211,11 @@ class ActiveCounts:
         if len(unsure):  # very many were left out since: the cap was too low
             self._all[unsure] = self._active.count(self._asked[unsure], None)
             active = self._all[first:] - self._gone[first:]
-        capped: Counts = np.minimum(active, self._most)
-        return capped
+        return np.asarray(np.minimum(active, self._most))
 
     def leave_out(self, gone: Places, first: int) -> None:
         """Take records out of the counts of the places from one on."""
         self._gone[first:] += self._counters.near_left_out(self.places[first:], gone)
-
-
-def _form(relation: NeighbourRelation) -> Form:
-    form = relation.form()
-    return form.same_place if relation.radius == 0 else form
 
 
 def _reach(form: Form) -> float:

@@ -22,17 +22,14 @@ from whitecrow.errors import invalid
 from whitecrow.privacy.numbers import exp_upper, log_inverse_upper, log_upper
 
 BITS = 64
-ONE = 1 << BITS
-"""Chances are whole numbers of 2^-64."""
+ONE = 1 << BITS  # chances are whole numbers of 2^-64
 
 _RAREST = ONE >> 30
 """Chances nearer to 0 or 1 than this are not worth counting further for: about one in 10^9."""
-_PLACES = 192
-"""Bits behind the point where powers are bounded."""
+_PLACES = 192  # bits behind the point where powers are bounded
 _WEIGHT_BITS = 48
 _ORDERS = range(2, 257)
-MOST_FLAGS = 2**16 - 1
-"""A record's counter takes two bytes."""
+MOST_FLAGS = 2**16 - 1  # a record's counter takes two bytes
 _FEWEST_FLAGS = 80
 _ONE_PERCENT = 4.1
 """About so many times 1/rate above beta the chance of a false alarm is down to 1 %."""
@@ -44,12 +41,6 @@ def keeps(p: int, q: int, order: int, weight: Fraction) -> bool:
     With ``z = weight``, both ``(1-p)^(1-a) (1-q)^a + p^(1-a) q^a z <= 1`` and the same with p and
     q exchanged, for the order ``a``. In whole numbers, every rounding upwards: what is accepted
     holds.
-
-    Examples
-    --------
-    >>> half = ONE // 2
-    >>> keeps(half, half, 18, Fraction(9, 10)), keeps(half, half // 2, 18, Fraction(9, 10))
-    (True, False)
     """
     return _side(p, q, order, weight) <= ONE and _side(q, p, order, weight) <= ONE
 
@@ -116,12 +107,6 @@ def table(order: int, weight: Fraction) -> tuple[tuple[int, ...], tuple[int, ...
 
     Each is as far from the one before as the theorem allows, up to the last bits, until errors are
     rarer than one in 10^9; from there on it stays. :func:`keeps` holds for every two neighbours.
-
-    Examples
-    --------
-    >>> below, above = table(18, Fraction(21, 25))
-    >>> below[0] + above[0] == ONE, below[1] > below[0] > above[0] > above[1]
-    (True, True)
     """
     half, step = ONE // 2, ONE // 4
     while step:
@@ -137,14 +122,7 @@ def table(order: int, weight: Fraction) -> tuple[tuple[int, ...], tuple[int, ...
 
 @dataclass(frozen=True)
 class Law:
-    """The chance of "anomaly" by the number of active records, and when a record is left out.
-
-    Examples
-    --------
-    >>> law = Law.chosen(beta=200, epsilon=Fraction(1), delta=Fraction(1, 10**6))
-    >>> law.limit, law.chance(0) > 0.999, law.chance(199) > 0.5 > law.chance(200)
-    (80, True, True)
-    """
+    """The chance of "anomaly" by the number of active records, and when a record is left out."""
 
     beta: int  # an anomaly has fewer records than this in its ball
     order: int  # of the Rényi divergence that is bounded
@@ -154,6 +132,7 @@ class Law:
     own: int = 1  # what one record weighs at the most; above 1, what is counted is weights
 
     @classmethod
+    @lru_cache(maxsize=256)
     def chosen(
         cls,
         *,
@@ -169,7 +148,26 @@ class Law:
         Unless ``limit`` is given it is the largest for which a record with a quarter more than beta
         records near it is flagged falsely at most once in a hundred, and at least 80.
         """
-        return _chosen(beta, epsilon, delta, contribution, own, limit)
+        if not 0 < delta < 1:
+            hint = 'Without one, answers "normal" would have to be paid for, too. Try 1e-6.'
+            raise invalid("Screening", "delta", "above 0 and below 1", str(delta), hint)
+        room = {order: epsilon - _promise(order, Fraction(0), delta) for order in _ORDERS}
+        orders = {order: (order - 1) * left for order, left in room.items() if left > 0}
+        if not orders:
+            hint = "At this delta no number of answers can be promised so little."
+            raise invalid("Screening", "epsilon", "a larger price", str(epsilon), hint)
+        if limit is None:
+            limit = _most_flags(beta / own, orders, contribution)
+        theta = {order: total / (limit * contribution) for order, total in orders.items()}
+        order = max(orders, key=lambda order: (_rate(order, float(theta[order])), -order))
+        # Rounded up, so that theta is rounded down: the total is never more than was asked for.
+        weight = exp_upper(-theta[order])
+        weight = Fraction(math.ceil(weight * 2**_WEIGHT_BITS), 2**_WEIGHT_BITS)
+        if weight >= 1:
+            raise invalid("Screening", "limit", "a smaller number for this price", limit)
+        law = cls(beta, order, weight, limit, contribution, own)
+        assert law.promise(delta) <= epsilon
+        return law
 
     def promise(self, delta: Fraction) -> Fraction:
         """Return an epsilon that any number of answers keeps at this delta, rounded up."""
@@ -189,8 +187,7 @@ class Law:
         """Return the chance of "anomaly" at each count, in units of 2^-64."""
         entries, below = _entries(self.order, self.weight)
         steps = (counts - self.beta) // self.step + below
-        chances: npt.NDArray[np.uint64] = entries[np.clip(steps, 0, len(entries) - 1)]
-        return chances
+        return np.asarray(entries[np.clip(steps, 0, len(entries) - 1)])
 
     @property
     def most(self) -> int:
@@ -230,32 +227,6 @@ def _promise(order: int, loss: Fraction, delta: Fraction) -> Fraction:
     """The epsilon of E[R^order] <= exp(loss), rounded up (``proof.md`` 3)."""
     rest = loss + log_inverse_upper(delta) + log_upper(Fraction(1, order))
     return rest / (order - 1) + log_upper(Fraction(order - 1, order))
-
-
-@lru_cache(maxsize=256)
-def _chosen(
-    beta: int, epsilon: Fraction, delta: Fraction, contribution: int, own: int, limit: int | None
-) -> Law:
-    if not 0 < delta < 1:
-        hint = 'Without one, answers "normal" would have to be paid for, too. Try 1e-6.'
-        raise invalid("Screening", "delta", "above 0 and below 1", str(delta), hint)
-    room = {order: epsilon - _promise(order, Fraction(0), delta) for order in _ORDERS}
-    orders = {order: (order - 1) * left for order, left in room.items() if left > 0}
-    if not orders:
-        hint = "At this delta no number of answers can be promised so little."
-        raise invalid("Screening", "epsilon", "a larger price", str(epsilon), hint)
-    if limit is None:
-        limit = _most_flags(beta / own, orders, contribution)
-    theta = {order: total / (limit * contribution) for order, total in orders.items()}
-    order = max(orders, key=lambda order: (_rate(order, float(theta[order])), -order))
-    # Rounded up, so that theta is rounded down: the total is never more than was asked for.
-    weight = exp_upper(-theta[order])
-    weight = Fraction(math.ceil(weight * 2**_WEIGHT_BITS), 2**_WEIGHT_BITS)
-    if weight >= 1:
-        raise invalid("Screening", "limit", "a smaller number for this price", limit)
-    law = Law(beta, order, weight, limit, contribution, own)
-    assert law.promise(delta) <= epsilon
-    return law
 
 
 def _most_flags(beta: float, orders: Mapping[int, Fraction], contribution: int) -> int:

@@ -74,15 +74,12 @@ class OpenScreening:
             raise NotAllowed("This screening was closed; open it again to go on.")
         return self._asks
 
-    def _names(self) -> tuple[str, ...]:
-        return self.question.names(self._open.card)
-
     def ask(self, record: Mapping[str, Any]) -> Release:
         """Answer whether a new record would be an anomaly; columns that are not compared are left.
 
         A record that was asked about before gets the same answer.
         """
-        names, given = set(self._names()), as_mapping(record)
+        names, given = self.question.names(self._open.card), as_mapping(record)
         if isinstance(given, Mapping):
             given = {name: value for name, value in given.items() if name in names} or given
         return self._open.ask(self.question.of(given), **self._how)
@@ -98,7 +95,8 @@ class OpenScreening:
         if isinstance(records, list):
             asked = records
         else:
-            read = read_asked(records, self._open.card, columns=self._names())
+            card = self._open.card
+            read = read_asked(records, card, columns=self.question.names(card))
             asked = [record for record in read.records if record is not None]
         answers = np.zeros(len(asked), dtype=np.bool_)
         most = MOST_AT_ONCE

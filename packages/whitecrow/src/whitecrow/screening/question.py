@@ -31,10 +31,8 @@ from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.question import Question, Said
 from whitecrow.screening.law import MOST_FLAGS, Law
 
-MOST_AT_ONCE = 1000
-"""How many records one question asks about at the most."""
-MOST_REPLAYED = 64
-"""How many flags are taken in at once where the counters are computed anew."""
+MOST_AT_ONCE = 1000  # how many records one question asks about at the most
+MOST_REPLAYED = 64  # how many flags are taken in at once where the counters are computed anew
 _HEAVIEST = 1_000_000
 _MOST_WEIGHT = 10**15
 """What one record, and all in a ball, may weigh: sums of weights fit into 64 bits."""
@@ -124,8 +122,7 @@ class Screening(Question):
                 least=0,
                 help="How many records the data have near such a record.",
                 label="Neighbours of a typical record",
-            ),
-            default=None,
+            )
         )
 
     def settle(self) -> None:
@@ -162,17 +159,28 @@ class Screening(Question):
 
     def names(self, card: Card) -> tuple[str, ...]:
         """Return the columns that are compared."""
-        return self.columns if self.columns is not None else self.model.compared(card)
+        return self.columns or self.model.compared(card)
 
     def balls(self, card: Card) -> tuple[Ball, ...]:
         """Return what is counted, the widest ball last: who lies in it pays for a flag.
 
-        Raises
-        ------
-        InvalidInput
-            What the model's answers depend on is not a number of records around a place.
+        A model is refused whose answers depend on more than a number of records around a place.
         """
-        return counted_balls(self.model, self.names(card), card)
+        model = counting(self.model)
+        balls = model.balls(self.names(card), card)
+        shapes = {replace(relation, radius=0.0) for _, relation in balls}
+        radii = [relation.radius for _, relation in balls]
+        weights = [weight for weight, _ in balls]
+        if len(shapes) != 1 or radii != sorted(radii) or min(weights) < 1:
+            raise InvalidInput(
+                f"Screening needs to know around a place who counts, and the model {model.kind!r} "
+                "does not say so: its 'balls' must be at least one, with weights of at least 1, "
+                "and differ in their radius alone, the widest last. Ask screen, or add them."
+            )
+        if sum(weights) != model.own or sum(weights) > _HEAVIEST:
+            must = f"what its balls weigh together, {sum(weights):,}, and at most {_HEAVIEST:,}"
+            raise invalid(type(model).__name__, "own", must, model.own)
+        return balls
 
     def law(self, card: Card) -> Law:
         """Return with which chance an answer is "anomaly"."""
@@ -273,11 +281,10 @@ class Screening(Question):
             return Said("Open: ask about any number of records, at no further price")
         if isinstance(answer, Sequence):
             return Said(f"{sum(answer):,} of {len(answer):,} would be anomalies")
-        model = counting(self.model)
-        if answer:
-            detail = f"Among the data it {model.says('would have')}."
-            return Said("Yes, it would be an anomaly", detail)
-        return Said("No", f"Among the data it {model.says('would have', anomalous=False)}.")
+        words = counting(self.model).says("would have", anomalous=answer)
+        return Said(
+            "Yes, it would be an anomaly" if answer else "No", f"Among the data it {words}."
+        )
 
 
 def counting(model: AnomalyModel) -> CountingModel:
@@ -289,24 +296,6 @@ def counting(model: AnomalyModel) -> CountingModel:
         "its answer may depend on all records, so each anomaly would use up all of them at once. "
         "Ask screen, or write it as a CountingModel with balls."
     )
-
-
-def counted_balls(model: AnomalyModel, columns: Sequence[str], card: Card) -> tuple[Ball, ...]:
-    """Return the balls of a model that counts, checked for what the proof needs of them."""
-    balls = counting(model).balls(columns, card)
-    shapes = {replace(relation, radius=0.0) for _, relation in balls}
-    radii = [relation.radius for _, relation in balls]
-    weights = [weight for weight, _ in balls]
-    if len(shapes) != 1 or radii != sorted(radii) or min(weights) < 1:
-        raise InvalidInput(
-            f"Screening needs to know around a place who counts, and the model {model.kind!r} does "
-            "not say so: its 'balls' must be at least one, with weights of at least 1, and differ "
-            "in their radius alone, the widest last. Ask screen, or add them."
-        )
-    if sum(weights) != counting(model).own or sum(weights) > _HEAVIEST:
-        must = f"what its balls weigh together, {sum(weights):,}, and at most {_HEAVIEST:,}"
-        raise invalid(type(model).__name__, "own", must, counting(model).own)
-    return balls
 
 
 def cost(question: Screening, card: Card, records: int) -> Limits:

@@ -30,10 +30,8 @@ Words = npt.NDArray[np.uint64]
 Exchange = Callable[[int, Words], Words]
 """Sends this site's masked numbers of a round; returns the sum of all sites', modulo 2^64."""
 
-_BYTES = 32
-"""Of a public key, and of a secret at the least."""
-_FRESH_WORDS = 2
-"""So many words has the number that a site draws for an attempt: 128 bits."""
+_BYTES = 32  # of a public key, and of a secret at the least
+_FRESH_WORDS = 2  # so many words has the number that a site draws for an attempt: 128 bits
 
 
 @dataclass(frozen=True)
@@ -97,8 +95,7 @@ class Key:
     @property
     def public(self) -> bytes:
         """What the other sites need; it must reach them unchanged."""
-        public: bytes = self._private.public_key().public_bytes_raw()
-        return public
+        return bytes(self._private.public_key().public_bytes_raw())
 
     def secret_with(self, public: bytes) -> bytes:
         """Return the secret that this site shares with the owner of a public key."""
@@ -188,15 +185,16 @@ class Member:
         if not self.numbers:
             self.numbers = self._drawn()
         self.rounds += 1
-        label = self._label(self.rounds)
-        hidden = numbers.astype(np.uint64) + mask(self.secrets, self.name, label, len(numbers))
+        # What the masks of a round are made from; no two rounds have the same.
+        label = [self.circle.agreement, self.subject, self.numbers, self.rounds]
+        hidden = numbers.astype(np.uint64) + mask(
+            self.secrets, self.name, json.dumps(label).encode(), len(numbers)
+        )
         return self.exchange(self.rounds, hidden).astype(np.int64)
 
     def _drawn(self) -> list[int]:
-        """Draw this attempt's number; return those of all sites, each in its own places.
-
-        The sum of all sites' words holds each number as it was sent: the other sites add 0 there.
-        """
+        """Draw this attempt's number; return those of all sites, each in its own places."""
+        # The sum of all sites' words holds each number as it was sent: the others add 0 there.
         sites = len(self.circle.sites)
         first = _FRESH_WORDS * self.circle.sites.index(self.name)
         mine = slice(first, first + _FRESH_WORDS)
@@ -207,10 +205,6 @@ class Member:
             # Masks without this site's own number might have been used before.
             raise Unreachable("The coordinator did not return what this site drew.")
         return [int(word) for word in everybody]
-
-    def _label(self, number: int) -> bytes:
-        """Return what the masks of one round are made from; no two rounds have the same."""
-        return json.dumps([self.circle.agreement, self.subject, self.numbers, number]).encode()
 
 
 @dataclass(frozen=True)
@@ -251,8 +245,8 @@ class SharedMoney(Money):
     @classmethod
     def at(cls, money: Money, member: Member) -> SharedMoney:
         """Return money for a circle: a person at several sites contributes at each."""
-        wide = replace(money, contribution=money.contribution * member.circle.overlap)
-        return cls(wide.law, wide.total, wide.relation, wide.contribution, member=member)
+        contribution = money.contribution * member.circle.overlap
+        return cls(money.law, money.total, money.relation, contribution, member=member)
 
     @property
     def selects(self) -> bool:

@@ -10,20 +10,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.counting import parameters as counting
 from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration
-from whitecrow.counting.parameters import (
-    ClusterSize,
-    cap_of,
-    check_columns,
-    check_model,
-    counted_model,
-    noise_for,
-    noisy_count_cost,
-    normalised_model,
-    pairs_cost,
-    whole_space,
-)
-from whitecrow.counting.parameters import Subspace as Columns
 from whitecrow.data import Card
 from whitecrow.declaration import Epsilon, Exact, Flag, Maybe, NameLists, Relation, Whole
 from whitecrow.errors import InvalidInput, invalid
@@ -88,13 +76,13 @@ class Subspaces(Question):
         default=None,
     )
     columns: Maybe[Subspace, Sequence[str]] = Maybe(
-        Columns(
+        counting.Subspace(
             help="With a size: the columns to combine. All of the card's numbers, unless given.",
             label="Columns to combine",
         ),
         default=None,
     )
-    model: DistanceChoice = DistanceChoice(counted_model, help="What an outlier is.")
+    model: DistanceChoice = DistanceChoice(counting.counted_model, help="What an outlier is.")
     epsilon: Epsilon = Epsilon(help="The price of everything together, exact: 0.1 or 1/10.")
     relation: Relation = Relation(default="add_remove")
     normalised: Flag = Flag(
@@ -112,7 +100,7 @@ class Subspaces(Question):
         default="0",
         group="price",
     )
-    expected_cluster_size: Whole = ClusterSize(default=CLUSTER_SIZE)
+    expected_cluster_size: Whole = counting.ClusterSize(default=CLUSTER_SIZE)
 
     def settle(self) -> None:
         """Refuse a choice of subspaces that says too little or too much."""
@@ -120,7 +108,7 @@ class Subspaces(Question):
             raise InvalidInput("Subspaces takes either a 'size' or a list of 'subspaces'.")
         if self.subspaces is not None and self.columns is not None:
             raise InvalidInput("Subspaces takes 'columns' with a 'size' only.")
-        check_model(self.model)
+        counting.check_model(self.model)
         if self.subspaces is not None:
             self._check_top(len(self.subspaces))
 
@@ -132,11 +120,13 @@ class Subspaces(Question):
         return tuple(itertools.combinations(self._pool(card), self.size))
 
     def _pool(self, card: Card) -> Subspace:
-        return self.columns or whole_space("Subspaces", card, self.model.metric)
+        return self.columns or counting.whole_space("Subspaces", card, self.model.metric)
 
     def model_in(self, subspace: Subspace) -> DistanceAnomaly:
         """Return the model as it applies in a subspace."""
-        return normalised_model(self.model, len(subspace)) if self.normalised else self.model
+        return (
+            counting.normalised_model(self.model, len(subspace)) if self.normalised else self.model
+        )
 
     def neighbour_relation(self, subspace: Subspace, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" in a subspace."""
@@ -148,7 +138,8 @@ class Subspaces(Question):
         by_width = {len(subspace): subspace for subspace in candidates}
         models = {width: self.model_in(subspace) for width, subspace in by_width.items()}
         return tuple(
-            cap_of(models[len(subspace)], subspace, card, self.relation) for subspace in candidates
+            counting.cap_of(models[len(subspace)], subspace, card, self.relation)
+            for subspace in candidates
         )
 
     def eta(self, card: Card) -> Fraction:
@@ -165,7 +156,7 @@ class Subspaces(Question):
 
     def count_noise(self, subspace: Subspace, card: Card) -> Calibration:
         """Return the noise of the count in a subspace that was found."""
-        return noise_for(
+        return counting.noise_for(
             self.model_in(subspace),
             subspace,
             card,
@@ -175,22 +166,20 @@ class Subspaces(Question):
         )
 
     def check(self, card: Card) -> None:
-        if self.subspaces is None:
-            pool = self._pool(card)
-            check_columns("Subspaces", pool, card, self.model.metric)
-            assert self.size is not None
-            if self.size > len(pool):
-                must = f"at most {len(pool)}, the number of columns"
-                raise invalid("Subspaces", "size", must, self.size)
-            number = math.comb(len(pool), self.size)
-            if number > _MOST:
-                hint = "Name the 'columns' to combine, or the 'subspaces' themselves."
-                must = f"so small that there are at most {_MOST} subspaces"
-                raise invalid("Subspaces", "size", must, self.size, hint)
-            self._check_top(number)
+        pool = self._pool(card) if self.subspaces is None else ()
+        for subspace in self.subspaces or (pool,):
+            counting.check_columns("Subspaces", subspace, card, self.model.metric)
+        if self.size is None:
             return
-        for subspace in self.subspaces:
-            check_columns("Subspaces", subspace, card, self.model.metric)
+        if self.size > len(pool):
+            must = f"at most {len(pool)}, the number of columns"
+            raise invalid("Subspaces", "size", must, self.size)
+        number = math.comb(len(pool), self.size)
+        if number > _MOST:
+            hint = "Name the 'columns' to combine, or the 'subspaces' themselves."
+            must = f"so small that there are at most {_MOST} subspaces"
+            raise invalid("Subspaces", "size", must, self.size, hint)
+        self._check_top(number)
 
     def _check_top(self, number: int) -> None:
         if self.top > number:
@@ -202,67 +191,62 @@ class Subspaces(Question):
         return DifferentialPrivacy(self.epsilon, unit=self.relation)
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-        return subspace_words(self, card)
+        candidates, largest = self.candidates(card), max(self.caps(card))
+        rate = float(self.eta(card)) / largest
+        # P(a draw misses the best by more than g) <= (number of candidates) e^(-rate g): McSherry
+        # and Talwar's bound, at 1/2 and at 1/20.
+        half, most = (math.log(len(candidates) / chance) / rate for chance in (0.5, 0.05))
+        figures: dict[str, Any] = {
+            "subspaces": len(candidates),
+            "top": self.top,
+            "median_shortfall": half,
+            "shortfall_95": most,
+            "global_sensitivity": largest,
+        }
+        words = (
+            f"The {self.top} of {len(candidates)} subspaces with the most outliers, by the "
+            f"exponential mechanism. Each one named has at most {half:.3g} outliers less than the "
+            f"best one left with probability one half, at most {most:.3g} less with probability "
+            "95 %."
+        )
+        if self.count_share:
+            noise = self.count_noise(candidates[0], card)
+            expected = noise.expected_sensitivity(self.expected_cluster_size)
+            median, rare = (noise.error(part, expected) for part in (0.5, 0.95))
+            figures |= {
+                "count_mechanism": noise.mechanism,
+                "count_median_error": median,
+                "count_error_95": rare,
+            }
+            words += (
+                f" The number of outliers in each, by {noise.mechanism}: expected error "
+                f"{median:.3g} (median) and {rare:.3g} (95 %)."
+            )
+        return words, figures
 
     def says(self, answer: Any) -> Said:
-        listed = [one if isinstance(one, dict) else {"columns": one} for one in answer]
-        counted = any("count" in one for one in listed)
-        head = ["Place", "Columns", *(["Outliers, about"] if counted else [])]
-        rows = [
-            [
-                str(place),
-                ", ".join(one["columns"]),
-                *([f"{one['count']:,}"] if counted else []),
-            ]
-            for place, one in enumerate(listed, start=1)
-        ]
-        best = ", ".join(listed[0]["columns"]) if listed else "none"
-        return Said(best, "Where outliers live, the likeliest first.", [head, *rows])
+        rows = [["Place", "Columns"]]
+        for place, subspace in enumerate(answer, start=1):
+            counted = isinstance(subspace, dict)
+            rows.append([str(place), ", ".join(subspace["columns"] if counted else subspace)])
+            if counted:
+                rows[-1].append(f"{subspace['count']:,}")
+        if len(rows[-1]) > len(rows[0]):
+            rows[0].append("Outliers, about")
+        best = rows[1][1] if len(rows) > 1 else "none"
+        return Said(best, "Where outliers live, the likeliest first.", rows)
 
 
 def cost(question: Subspaces, card: Card, records: int) -> Limits:
     """Every candidate is counted; with counts in the answer, the best ones with their noise."""
     candidates = question.candidates(card)
     # By their widths, and not one by one: this is what refuses a question with very many of them.
-    widths = Counter(map(len, candidates))
-    parts = [in_turn([pairs_cost(width, records)], times) for width, times in widths.items()]
+    parts = [
+        in_turn([counting.pairs_cost(width, records)], times)
+        for width, times in Counter(map(len, candidates)).items()
+    ]
     if question.count_share:
         widest = max(candidates, key=len)
         noise, beta = question.count_noise(widest, card), question.model.beta
-        parts += [noisy_count_cost(len(widest), records, noise, beta)] * question.top
+        parts += [counting.noisy_count_cost(len(widest), records, noise, beta)] * question.top
     return in_turn(parts)
-
-
-def subspace_words(question: Subspaces, card: Card) -> tuple[str, dict[str, Any]]:
-    candidates = question.candidates(card)
-    largest = max(question.caps(card))
-    rate = float(question.eta(card)) / largest
-    # P(a draw misses the best by more than g) <= (number of candidates) e^(-rate g): McSherry and
-    # Talwar's bound, at 1/2 and at 1/20.
-    half, most = (math.log(len(candidates) / chance) / rate for chance in (0.5, 0.05))
-    figures: dict[str, Any] = {
-        "subspaces": len(candidates),
-        "top": question.top,
-        "median_shortfall": half,
-        "shortfall_95": most,
-        "global_sensitivity": largest,
-    }
-    words = (
-        f"The {question.top} of {len(candidates)} subspaces with the most outliers, by the "
-        f"exponential mechanism. Each one named has at most {half:.3g} outliers less than the best "
-        f"one left with probability one half, at most {most:.3g} less with probability 95 %."
-    )
-    if question.count_share:
-        counts = [question.count_noise(subspace, card) for subspace in candidates[:1]]
-        expected = counts[0].expected_sensitivity(question.expected_cluster_size)
-        figures |= {
-            "count_mechanism": counts[0].mechanism,
-            "count_median_error": counts[0].error(0.5, expected),
-            "count_error_95": counts[0].error(0.95, expected),
-        }
-        words += (
-            f" The number of outliers in each, by {counts[0].mechanism}: expected error "
-            f"{figures['count_median_error']:.3g} (median) and "
-            f"{figures['count_error_95']:.3g} (95 %)."
-        )
-    return words, figures

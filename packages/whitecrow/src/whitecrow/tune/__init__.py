@@ -1,8 +1,7 @@
 """Which radius makes about a given share of the records outliers? Under differential privacy."""
 
 from whitecrow.question import QuestionType
-from whitecrow.tune.facts import TuneFacts, gather
-from whitecrow.tune.mechanism import release
+from whitecrow.tune.mechanism import TuneFacts, gather, release
 from whitecrow.tune.question import Tune, cost
 
 __all__ = ["TYPE", "Tune", "TuneFacts", "gather", "release"]

@@ -12,18 +12,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.counting import parameters as counting
 from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration
-from whitecrow.counting.parameters import (
-    ClusterSize,
-    Subspace,
-    cap_of,
-    check_columns,
-    check_model,
-    noise_for,
-    noisy_count_cost,
-    pairs_cost,
-    whole_space,
-)
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Numbers, Relation, Whole
 from whitecrow.errors import InvalidInput
@@ -52,11 +42,13 @@ class Tune(Question):
     reply_seconds = 0.5
     served_up_to: ClassVar[Mapping[str, int]] = {"radii": 1_000}
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "error_95": ("off by at most, 95 % of the time", "number"),
+        "error_95": ("off by at most, 95 % of the time", "number")
     }
 
     columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
-        Subspace(help="The subspace: columns of numbers. All of the card's, unless given."),
+        counting.Subspace(
+            help="The subspace: columns of numbers. All of the card's, unless given."
+        ),
         default=None,
         kw_only=False,
     )
@@ -88,7 +80,7 @@ class Tune(Question):
         default="auto",
         group="details",
     )
-    expected_cluster_size: Whole = ClusterSize(default=CLUSTER_SIZE)
+    expected_cluster_size: Whole = counting.ClusterSize(default=CLUSTER_SIZE)
 
     class shortcuts(Shortcuts):
         """A grid of radii in equal ratios."""
@@ -134,7 +126,7 @@ class Tune(Question):
     def settle(self) -> None:
         """Refuse what cannot be counted privately at each of the radii."""
         for index in range(len(self.radii)):
-            check_model(self.model(index))
+            counting.check_model(self.model(index))
 
     @property
     def steps(self) -> int:
@@ -143,7 +135,7 @@ class Tune(Question):
 
     def subspace(self, card: Card) -> tuple[str, ...]:
         """Return the columns that are compared."""
-        return whole_space("Tune", card, self.metric) if self.columns is None else self.columns
+        return self.columns or counting.whole_space("Tune", card, self.metric)
 
     def model(self, index: int) -> DistanceAnomaly:
         """Return the model with one of the radii."""
@@ -155,7 +147,7 @@ class Tune(Question):
 
     def cap(self, card: Card) -> int:
         """Return the global sensitivity of the count at any of the radii."""
-        return cap_of(self.model(0), self.subspace(card), card, self.relation)
+        return counting.cap_of(self.model(0), self.subspace(card), card, self.relation)
 
     def drift(self) -> Fraction:
         """Return how far the wanted number of outliers moves with one record."""
@@ -163,7 +155,7 @@ class Tune(Question):
 
     def noise(self, card: Card) -> Calibration:
         """Return the noise of each count of a search."""
-        return noise_for(
+        return counting.noise_for(
             self.model(0),
             self.subspace(card),
             card,
@@ -196,44 +188,37 @@ class Tune(Question):
         return min(errors, key=errors.__getitem__) if self.method == "auto" else self.method
 
     def check(self, card: Card) -> None:
-        check_columns("Tune", self.subspace(card), card, self.metric)
+        counting.check_columns("Tune", self.subspace(card), card, self.metric)
 
     def price(self, card: Card) -> Guarantee:
         self.check(card)
         return DifferentialPrivacy(self.epsilon, unit=self.relation)
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-        method, error = self.chosen_method(card), self.errors(card)
-        figures = {
-            "method": method,
-            "radii": len(self.radii),
-            "error_95": error[method],
-            "expected_cluster_size": self.expected_cluster_size,
-        }
-        size = self.expected_cluster_size
+        method, size = self.chosen_method(card), self.expected_cluster_size
+        error = self.errors(card)[method]
         guess = f", if about {size} records near the threshold share a ball"
         words = (
             f"The radius, one of {len(self.radii)} between {self.radii[0]:g} and "
             f"{self.radii[-1]:g}, at which about {float(self.share):.3g} of the records have at "
             f"most {self.beta} records within it ({self.metric} over "
             f"{', '.join(self.subspace(card))}), by {method}. The number of outliers at the answer "
-            f"is off by at most {error[method]:.3g} with probability 95 %, beside the steps of the "
+            f"is off by at most {error:.3g} with probability 95 %, beside the steps of the "
             f"grid{guess if method == 'search' else ''}."
         )
-        return words, figures
+        figures = {"method": method, "radii": len(self.radii), "error_95": error}
+        return words, {**figures, "expected_cluster_size": size}
 
     def says(self, answer: Any) -> Said:
-        detail = (
-            f"With beta {self.beta} and {self.metric} about {float(self.share):.3g} of the records "
-            "are outliers."
-        )
-        return Said(f"Radius {answer:g}", detail)
+        share = f"about {float(self.share):.3g} of the records are outliers"
+        return Said(f"Radius {answer:g}", f"With beta {self.beta} and {self.metric} {share}.")
 
 
 def cost(question: Tune, card: Card, records: int) -> Limits:
     """A count for every radius, or a noisy count for every step of the bisection."""
-    width = len(question.subspace(card))
+    width, noise = len(question.subspace(card)), question.noise(card)
     if question.chosen_method(card) == "exponential":
-        return in_turn([pairs_cost(width, records)], times=len(question.radii))
-    noise = question.noise(card)
-    return in_turn([noisy_count_cost(width, records, noise, question.beta)], times=question.steps)
+        return in_turn([counting.pairs_cost(width, records)], times=len(question.radii))
+    return in_turn(
+        [counting.noisy_count_cost(width, records, noise, question.beta)], times=question.steps
+    )
