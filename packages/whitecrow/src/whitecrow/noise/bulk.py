@@ -32,7 +32,6 @@ Words: TypeAlias = NDArray[np.uint64]
 Draws: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
-_MASK = (1 << WIDTH) - 1
 _LARGEST = 1 << 50  # scales up to here cannot overflow 64 bits
 _RADIX = 1024  # larger tables than those of a single draw: many draws share the work of making them
 _FINENESS = 64

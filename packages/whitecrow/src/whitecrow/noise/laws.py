@@ -7,7 +7,7 @@ probabilities are enclosed between fractions in ``tests/noise/bounds.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 from math import ceil, exp, expm1, log, pi, sqrt
 from statistics import NormalDist
@@ -168,14 +168,6 @@ def top_pmf(utilities: Sequence[Real], eta: Real, h: int) -> dict[tuple[int, ...
 # -- heavy tails, rounded --
 
 
-def _rounded(k: int, scale: Real, survival: Callable[[float], float]) -> float:
-    """Return ``P(round(scale * Z) = k)`` for symmetric Z from ``P(|Z| > z)``."""
-    s = float(scale)
-    if k == 0:
-        return 1 - survival(0.5 / s)
-    return (survival((abs(k) - 0.5) / s) - survival((abs(k) + 0.5) / s)) / 2
-
-
 def core_tail_survival(z: float, tail: int) -> float:
     """Return ``P(|Z| > z)`` of the ideal noise with Laplace core and power tail, z at least 0.
 
@@ -213,4 +205,8 @@ def core_tail_quantile(probability: float, tail: int) -> float:
 
 def core_tail_pmf(k: int, scale: Real, tail: int) -> float:
     """Return the probability that :func:`whitecrow.noise.core_tail` gives ``k``."""
-    return _rounded(k, scale, lambda z: core_tail_survival(z, tail))
+    s = float(scale)
+    if k == 0:
+        return 1 - core_tail_survival(0.5 / s, tail)
+    near, far = (abs(k) - 0.5) / s, (abs(k) + 0.5) / s
+    return (core_tail_survival(near, tail) - core_tail_survival(far, tail)) / 2
