@@ -32,9 +32,6 @@ class Facts:
     def __repr__(self) -> str:
         return _WITHHELD
 
-    def __str__(self) -> str:
-        return _WITHHELD
-
     def __format__(self, _specification: str) -> str:
         return _WITHHELD
 
