@@ -1,4 +1,4 @@
-"""The wall: exact private quantities live in objects that cannot be shown by accident."""
+"""Private facts: exact quantities live in objects that cannot be shown by accident."""
 
 from __future__ import annotations
 

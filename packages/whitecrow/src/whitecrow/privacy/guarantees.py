@@ -281,11 +281,8 @@ def intersect(zones: Iterable[Zone]) -> tuple[Zone, ...]:
         if other != zone:
             tau, radius = max(other.tau, zone.tau), min(other.radius, zone.radius)
             common[zone.place] = replace(zone, tau=tau, radius=radius)
-
-    def alphabetic(zone: Zone) -> tuple[str, tuple[tuple[str, ...], ...], str]:
-        return zone.metric, tuple(map(_words, zone.columns)), zone.card
-
-    return tuple(sorted(common.values(), key=alphabetic))
+    ordered = sorted(common.values(), key=lambda z: (z.metric, [*map(_words, z.columns)], z.card))
+    return tuple(ordered)
 
 
 def _words(column: ZoneColumn) -> tuple[str, ...]:
