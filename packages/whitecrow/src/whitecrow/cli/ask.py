@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,7 @@ import click
 
 from whitecrow.card import Card
 from whitecrow.cli.common import Asking, answer, asking, opened
-from whitecrow.cli.files import check_ending, write_tables
+from whitecrow.cli.files import check_ending, read_text, write_tables
 from whitecrow.cli.screen_output import FoldedCommand, whole
 from whitecrow.declaration import Flag, Input, assembled, inputs, summary
 from whitecrow.errors import InvalidInput
@@ -44,29 +43,47 @@ _WIDE = 60
 
 _PLACEHOLDERS = {"number": "NUMBER", "names": "A,B,...", "record": "JSON", "object": "JSON"}
 
-_FILE_OPTIONS = {
-    "leave_out": click.option(
-        "--leave-out", is_flag=True, help="Leave out rows that cannot be read."
+
+def _writable(_: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    """Refuse a folder that is not there before anything is spent."""
+    if path is not None and not Path(path).absolute().parent.is_dir():
+        raise InvalidInput(f"{option.opts[0]} names a folder that is not there: {path!r}.")
+    return path
+
+
+_OUT = click.Option(
+    ["--out"],
+    type=click.Path(dir_okay=False, writable=True),
+    callback=_writable,
+    help="Write what was released into this file.",
+)
+_PICTURE = click.Option(
+    ["--picture"], type=click.Path(dir_okay=False), help="Draw the answer into this file."
+)
+_RECORDS = click.Option(
+    ["--records"],
+    type=click.Path(exists=True, dir_okay=False),
+    help="Ask about every record of this file (.csv, .parquet, .jsonl). All are priced together "
+    "first; interrupted, the same command goes on and nothing is paid twice.",
+)
+_OF_FILE = {
+    "key": click.Option(
+        ["--key"], help="The file's column that names a row (default: its number)."
     ),
-    "only": click.option(
-        "--only", help="Ask about these columns of the file: A,B,... (default: all)."
+    "only": click.Option(
+        ["--only"], help="Ask about these columns of the file: A,B,... (default: all)."
     ),
-    "key": click.option("--key", help="The file's column that names a row (default: its number)."),
+    "leave_out": click.Option(
+        ["--leave-out"], is_flag=True, help="Leave out rows that cannot be read."
+    ),
 }
 """How the file is read; they mean nothing without one."""
 
 
-def question_command(
-    kind: str,
-    name: str = "",
-    *,
-    many: Callable[[Asking, Make, _RecordsFile], None] | None = None,
-    without: Sequence[str] = (),
-) -> click.Command:
+def question_command(kind: str, name: str = "", without: Sequence[str] = ()) -> click.Command:
     """Return ``whitecrow KIND``, with an option for each parameter of the question.
 
-    ``name`` is that of a command of several that ask one kind, ``many`` asks about a file of
-    records (by default :func:`answer_all`), ``without`` are options the command has not.
+    ``name`` is that of a command of several that ask one kind, ``without`` options it has not.
     """
     question = question_type(kind).question
 
@@ -77,7 +94,7 @@ def question_command(
         records: str | None = None,
         **options: Any,
     ) -> None:
-        how = {name: options.pop(name) for name in _FILE_OPTIONS if name in options}
+        how = {name: options.pop(name) for name in _OF_FILE if name in options}
         if records is not None:
             if given.dummy:
                 raise InvalidInput("--dummy answers one question at a time: leave out --records.")
@@ -85,45 +102,26 @@ def question_command(
                 raise InvalidInput("Give --record or --records, not both.")
             if out is not None:
                 check_ending(out)
+            ask_many = screen_all if kind == "screening" else answer_all
             file = _RecordsFile(records, out, **how)
-            (many or answer_all)(
-                given, lambda record: read(question, {**options, "record": record}), file
-            )
+            ask_many(given, lambda record: read(question, {**options, "record": record}), file)
             return
         if any(how.values()) or (how and out is not None):
             raise InvalidInput("--key, --only, --leave-out and --out are for --records FILE.")
         asked, public = read(question, options)
         answer(given, asked, public=public, picture=picture, out=out)
 
-    about_a_record = "record" in [one.name for one in inputs(question)]
-    made = asking()(functools.wraps(ask)(ask))
-    if about_a_record:
-        for option in _FILE_OPTIONS.values():
-            made = option(made)
-        made = click.option(
-            "--records",
-            type=click.Path(exists=True, dir_okay=False),
-            help="Ask about every record of this file (.csv, .parquet, .jsonl). All are priced "
-            "together first; interrupted, the same command goes on and nothing is paid twice.",
-        )(made)
-    if question.draw is not Question.draw:
-        made = click.option(
-            "--picture", type=click.Path(dir_okay=False), help="Draw the answer into this file."
-        )(made)
-    if about_a_record or question.keep is not Question.keep:
-        made = click.option(
-            "--out",
-            type=click.Path(dir_okay=False, writable=True),
-            callback=_writable,
-            help="Write what was released into this file.",
-        )(made)
-    account = click.command()(made)
+    about_a_record = "record" in [declared.name for declared in inputs(question)]
+    account = click.command()(asking()(ask))
     example = question.example
     if "records" in without:
         example = example.partition(" --records")[0]
     params = [
         *[_option(one, question.shortcuts.instead) for one in _inputs(question)],
         *[_former(one, former) for one in _inputs(question) for former in _formerly(one)],
+        *([_OUT] if about_a_record or question.keep is not Question.keep else []),
+        *([_PICTURE] if question.draw is not Question.draw else []),
+        *([_RECORDS, *_OF_FILE.values()] if about_a_record else []),
         *account.params,
     ]
     return QuestionCommand(
@@ -149,13 +147,6 @@ def read(question: type[Question], options: Mapping[str, Any]) -> tuple[Question
     shortcuts = question.shortcuts.from_json(assembled(question.shortcuts, given))
     public = assembled(question.guesses, given)
     return question.from_json(shortcuts.expand(parameters)), public
-
-
-def _writable(_: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """Refuse a folder that is not there before anything is spent."""
-    if path is not None and not Path(path).absolute().parent.is_dir():
-        raise InvalidInput(f"{option.opts[0]} names a folder that is not there: {path!r}.")
-    return path
 
 
 class QuestionCommand(FoldedCommand):
@@ -249,12 +240,7 @@ def _value(one: Input, typed: Any, owner: str) -> object:
     if not isinstance(typed, str):
         return typed
     if typed.startswith("@") and one.parameter.control in ("record", "object"):
-        try:
-            typed = Path(typed[1:]).read_text(encoding="utf-8")
-        except OSError:
-            raise InvalidInput(
-                f"{one.parameter.flag} names the file {typed[1:]!r}, which cannot be read."
-            ) from None
+        typed = read_text(typed[1:], f"file of {one.parameter.flag},")
     return one.parameter.from_text(typed, owner)
 
 
@@ -391,7 +377,7 @@ def answer_all(given: Asking, make: Make, file: _RecordsFile) -> None:
 
 # whitecrow screening: pay once, ask about any number of records, end it
 
-_OF_RECORDS = ("record", "records", "batch", "out", *_FILE_OPTIONS)
+_OF_RECORDS = ("record", "records", "batch", "out", *_OF_FILE)
 
 
 def screening_group() -> click.Group:
@@ -399,7 +385,7 @@ def screening_group() -> click.Group:
     group = click.Group("screening", help=BUILT_IN["screening"][1] + ".")
     begin = question_command("screening", "open", without=_OF_RECORDS)
     group.add_command(begin)
-    group.add_command(question_command("screening", "ask", many=screen_all, without=("batch",)))
+    group.add_command(question_command("screening", "ask", without=("batch",)))
     close = click.command()(asking()(_end))
     own = {"help_all", *(parameter.name for parameter in close.params)}
     group.add_command(

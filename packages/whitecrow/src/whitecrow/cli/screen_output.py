@@ -19,8 +19,6 @@ from whitecrow.errors import WhitecrowError, exit_status, to_json
 WIDEST = 100
 """No line that a person reads is longer, whatever the terminal."""
 
-Progress = Callable[[int, int, str], None]
-
 
 @dataclass(frozen=True)
 class Output:
@@ -63,7 +61,7 @@ class Output:
             click.secho(wrapped(words), err=True, fg="red", bold=True)
 
     @contextlib.contextmanager
-    def progress(self) -> Iterator[Progress | None]:
+    def progress(self) -> Iterator[Callable[[int, int, str], None] | None]:
         """A progress bar on standard error, if a person is watching."""
         if self.as_json or not watched():
             yield None
@@ -169,13 +167,7 @@ def whole(ctx: click.Context) -> bool:
 
 
 def short(text: str, width: int = 1000) -> str:
-    """The first sentence of a help text, on one line, and whether the option is required.
-
-    Examples
-    --------
-    >>> short("The price, exact: 0.1 or 1/10. Smaller protects more.  [required]")
-    'The price, exact: 0.1 or 1/10.  [required]'
-    """
+    """The first sentence of a help text, on one line, and whether the option is required."""
     words, *brackets = text.split("  [")
     needed = next((f"  [{one}" for one in brackets if "required" in one), "")
     first = re.split(r"(?<=[.;:?]) (?=[A-Z])", words, maxsplit=1)[0]

@@ -25,28 +25,17 @@ BUDGET = Fraction(8)
 
 CHAPTERS = ("screen", "count", "subspaces", "explain", "publish", "identify")
 
-_READING = [
-    (
-        "Answer",
-        "What the curator said. It is drawn at random around the truth, so that no single patient "
-        "decides it.",
-    ),
-    (
-        "Error",
-        "How far off the answer may be. It comes from public facts and was known before asking.",
-    ),
-    (
-        "ε (epsilon)",
-        "The price. Whatever anyone concludes from the answer, one patient's record changes the "
-        "odds of that by at most e^ε: 1.29 times for ε = 0.25, 2.72 times for ε = 1.",
-    ),
-    ("Budget", "Prices add up. When the budget is spent, the curator answers no more questions."),
-    (
-        "Made up",
-        "The clinic does not exist. Only therefore do the pictures show single patients and true "
-        "numbers; a report on your own data never does.",
-    ),
-]
+_READING = {
+    "Answer": "What the curator said. It is drawn at random around the truth, so that no single "
+    "patient decides it.",
+    "Error": "How far off the answer may be. It comes from public facts and was known before "
+    "asking.",
+    "ε (epsilon)": "The price. Whatever anyone concludes from the answer, one patient's record "
+    "changes the odds of that by at most e^ε: 1.29 times for ε = 0.25, 2.72 times for ε = 1.",
+    "Budget": "Prices add up. When the budget is spent, the curator answers no more questions.",
+    "Made up": "The clinic does not exist. Only therefore do the pictures show single patients and "
+    "true numbers; a report on your own data never does.",
+}
 
 
 @dataclass(frozen=True)
@@ -131,7 +120,7 @@ def _report(story: Story) -> str:
     summary = (
         table(*story.table())
         + gauge("Budget", story.budget_left, float(story.left / story.budget))
-        + fold("How to read this", table(["Word", "What it means"], _READING))
+        + fold("How to read this", table(["Word", "What it means"], _READING.items()))
     )
     parts = [panel("Summary", summary, name="summary"), *map(_part, story.chapters), _yours()]
     return page(

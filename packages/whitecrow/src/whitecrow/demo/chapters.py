@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from whitecrow.identify import Identify
 from whitecrow.neighbours import count_all
 from whitecrow.noise import laws
 from whitecrow.publish import Publish
-from whitecrow.rendering import Axis, Dot, Plot, escaped, figure, slider
+from whitecrow.question import Release
+from whitecrow.rendering import Axis, Dot, Plot, figure, slider
 from whitecrow.screen import Screen
 from whitecrow.screening import Screening
 from whitecrow.subspaces import Subspaces
@@ -29,27 +29,25 @@ _ALONE = DistanceAnomaly(beta=40, radius=12)
 _EPSILON = "1/4"
 
 
+def _asked(question: Any, release: Release, words: str, answer: str, error: str) -> Asked:
+    return Asked(question.kind, words, answer, error, question.epsilon, release.statement)
+
+
 def screen(stage: Stage) -> Chapter:
     """Screen one patient who is not in the data."""
     question = Screen({"age": 28, "bmi": 51.0, "systolic": 90}, model=_ALONE, epsilon=_EPSILON)
     release = stage.curator.ask(question)
-    asked = Asked(
-        "screen",
-        "Is this new patient an outlier?",
-        "yes" if release.answer else "no",
-        f"wrong {_often(question.wrong(0))}",
-        question.epsilon,
-        release.statement,
-    )
+    answer, error = "yes" if release.answer else "no", f"wrong {_often(question.wrong(0))}"
+    asked = _asked(question, release, "Is this new patient an outlier?", answer, error)
     many = Screening(columns=list(question.columns), model=_ALONE, epsilon=3, delta="1e-6")
     clear = stage.curator.describe(many).figures["clear_above"]
     words = (
         "A new patient arrives: age 28, body mass index 51, systolic pressure 90. An anomaly is a "
         f"record with at most {_ALONE.beta} records, itself included, within {_ALONE.radius:g} of "
-        f"it. The answer is {asked.answer}. With nobody near, it is {asked.error}; every patient "
-        "in the data is covered by differential privacy. Any number of new patients would cost "
-        "ε = 3, δ = 0.000001 once (the question screening): one with "
-        f"{clear} or more records near it is then flagged falsely at most once in 100."
+        f"it. The answer is {answer}. With nobody near, it is {error}; every patient in the data "
+        "is covered by differential privacy. Any number of new patients would cost ε = 3, "
+        f"δ = 0.000001 once (the question screening): one with {clear} or more records near it "
+        "is then flagged falsely at most once in 100."
     )
     return Chapter("Would this new patient be an anomaly?", (asked,), words, _screen_picture())
 
@@ -77,7 +75,7 @@ def _screen_picture() -> str:
 
 
 _SPARSE = DistanceAnomaly(beta=5, radius=9.0)
-_COUNT_PRICES = ("1/4", "1/2", "1", "2", "4")
+_COUNT_PRICES = ("0.25", "0.5", "1", "2", "4")
 _COUNT_START = _COUNT_PRICES.index("1")
 
 
@@ -88,14 +86,9 @@ def count(stage: Stage) -> Chapter:
     plain = stage.curator.describe(Count(_VITALS, model=_SPARSE, epsilon=1, mechanism="global"))
     release = stage.curator.ask(question)
     error = figures["median_error"]
-    asked = Asked(
-        "count",
-        "How many outliers are there?",
-        str(release.answer),
-        f"± {error:.0f} (95 %: ± {figures['error_95']:.0f})",
-        question.epsilon,
-        release.statement,
-    )
+    errors = f"± {error:.0f} (95 %: ± {figures['error_95']:.0f})"
+    answer = str(release.answer)
+    asked = _asked(question, release, "How many outliers are there?", answer, errors)
     words = (
         f"How many patients have at most {_SPARSE.beta} patients, themselves included, within "
         f"{_SPARSE.radius:g} of them in age, body mass index and blood pressure? About "
@@ -137,7 +130,7 @@ def _count_picture(stage: Stage, answer: int) -> str:
             plot.line(curve, tone, name=name, frame=frame, shown=frame == _COUNT_START)
         off = "" if frame == _COUNT_START else ' class="off"'
         notes.append(
-            f'<p data-frame="{frame}"{off}>At ε = {escaped(f"{float(question.epsilon):g}")} half '
+            f'<p data-frame="{frame}"{off}>At ε = {price} half '
             f"of all answers are within ± {smooth.error(0.5, sensitivity):.1f}.</p>"
         )
     plot.rule(truth, "ok", name="true number (made-up data)")
@@ -146,9 +139,7 @@ def _count_picture(stage: Stage, answer: int) -> str:
         "Which numbers could have been released, and how probably. Move the slider to see what a "
         "higher or lower price does.",
         "".join(notes) + plot.svg(),
-        control=slider(
-            "ε", [f"{float(Fraction(price)):g}" for price in _COUNT_PRICES], _COUNT_START
-        ),
+        control=slider("ε", _COUNT_PRICES, _COUNT_START),
     )
 
 
@@ -160,15 +151,8 @@ def subspaces(stage: Stage) -> Chapter:
     release = stage.curator.ask(question)
     best = release.answer[0]
     names = " and ".join(best["columns"])
-    error = f"± {figures['count_median_error']:.0f}"
-    asked = Asked(
-        "subspaces",
-        "Which two columns have the most?",
-        f"{names}: {best['count']}",
-        error,
-        question.epsilon,
-        release.statement,
-    )
+    answer, error = f"{names}: {best['count']}", f"± {figures['count_median_error']:.0f}"
+    asked = _asked(question, release, "Which two columns have the most?", answer, error)
     words = (
         "Of all pairs among age, body mass index and blood pressure, in which do most patients "
         f"stand alone? In {names}, where about {best['count']} do ({error}, half the time).\n\n"
@@ -192,18 +176,13 @@ def explain(stage: Stage) -> Chapter:
     figures = stage.curator.describe(question).figures
     release = stage.curator.ask(question)
     bill = ", ".join(f"{name} {value}" for name, value in _PATIENT_BILLED.items())
-    asked = Asked(
-        "explain",
-        "In which group is a bill unusual?",
-        str(release.answer["words"]),
-        f"wrong ≤ 5 % with a margin of {figures['margin_for_95']}",
-        question.epsilon,
-        release.statement,
-    )
+    group = str(release.answer["words"])
+    error = f"wrong ≤ 5 % with a margin of {figures['margin_for_95']}"
+    asked = _asked(question, release, "In which group is a bill unusual?", group, error)
     words = (
         f"A bill stands out: {bill}. Among which patients is it unusual? Of the "
         f"2^{figures['free_values']} groups that contain it, the curator names one: "
-        f"{asked.answer}.\n\n"
+        f"{group}.\n\n"
         "Every other patient is protected without any condition. The price of that: the bill may "
         "be no outlier in the group named. That happens at most 5 % of the time if some group "
         f"leaves a margin of {figures['margin_for_95']} patients (it may have {_UNUSUAL.beta} near "
@@ -269,8 +248,6 @@ _DAILY = Publish(
     epsilon=_DAILY_EPSILON,
 )
 
-Days = list[npt.NDArray[np.float64]]
-
 
 def publish(stage: Stage) -> Chapter:
     """Release the mean bill of each day twice, and say what an adversary learns from either."""
@@ -282,9 +259,8 @@ def publish(stage: Stage) -> Chapter:
     days = [costs[index == t] for t in open_days]
     shown = [release.answer["series"][t] for t in open_days]
     worst = max(days, key=np.max)
-    seen = naive_power(np.delete(worst, worst.argmax()), float(worst.max()), _DAILY_EPSILON).at(
-        0.05
-    )
+    others = np.delete(worst, worst.argmax())
+    seen = naive_power(others, float(worst.max()), _DAILY_EPSILON).at(0.05)
     allowed = publisher_power(_DAILY.plan(stage.curator.card)).at(0.05)
     asked = Asked(
         "publish",
@@ -306,7 +282,7 @@ def publish(stage: Stage) -> Chapter:
     return Chapter("A mean kept current", (asked,), words, _publish_picture(days, shown))
 
 
-def _publish_picture(days: Days, shown: list[dict[str, Any]]) -> str:
+def _publish_picture(days: list[npt.NDArray[np.float64]], shown: list[dict[str, Any]]) -> str:
     """Both series, with the day of the largest bill."""
     worst = int(np.argmax([day.max() for day in days]))
     released = [float(point["value"]) for point in shown]
@@ -352,12 +328,15 @@ _LEVELS = (1e-4, 0.01, 0.1, 0.3)
 
 def identify(stage: Stage) -> Chapter:
     """Ask about one patient under both promises."""
-    everyone = _question("differential", _EPSILON)
-    member = _question("sensitive", _EPSILON)
-    answers = [
-        _asked(stage, everyone, "Is this member an outlier?"),
-        _asked(stage, member, "The same, covering typical ones"),
-    ]
+    answers = []
+    for notion, words in (
+        ("differential", "Is this member an outlier?"),
+        ("sensitive", "The same, covering typical ones"),
+    ):
+        question = _question(notion, _EPSILON)
+        release = stage.curator.ask(question)
+        answer, error = "yes" if release.answer else "no", f"wrong {_often(question.wrong(1, 1))}"
+        answers.append(_asked(question, release, words, answer, error))
     words = (
         "A patient in the data, of age 74 with a body mass index of 44 and a systolic pressure of "
         f"222: an anomaly? Under differential privacy the answer is {answers[0].answer}, and it is "
@@ -373,13 +352,6 @@ def identify(stage: Stage) -> Chapter:
 
 def _question(notion: str, epsilon: str) -> Identify:
     return Identify(_PATIENT, model=_ALONE, k=2, epsilon=epsilon, notion=notion)
-
-
-def _asked(stage: Stage, question: Identify, words: str) -> Asked:
-    release = stage.curator.ask(question)
-    answer = "yes" if release.answer else "no"
-    error = f"wrong {_often(question.wrong(1, 1))}"
-    return Asked("identify", words, answer, error, question.epsilon, release.statement)
 
 
 def _identify_picture(stage: Stage) -> str:

@@ -25,9 +25,7 @@ class _Words(str):
     """Words for the "Got ..." of a message, shown without quotes."""
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = str.__str__
 
 
 def refuse(owner: str, parameter: str, must: str, got: str, hint: str = "") -> InvalidInput:

@@ -125,11 +125,8 @@ def permute_and_flip_pmf(utilities: Sequence[Real], eta: Real) -> list[float]:
     nodes, weights = np.polynomial.legendre.leggauss(len(coins) // 2 + 1)
     times = (nodes + 1) / 2
     factors = 1 - times[:, None] * coins[None, :]
-    laws = []
-    for index, coin in enumerate(coins):
-        others = np.delete(factors, index, axis=1).prod(axis=1)
-        laws.append(float(coin * (weights / 2) @ others))
-    return laws
+    others = (np.delete(factors, index, axis=1).prod(axis=1) for index in range(len(coins)))
+    return [float(coin * (weights / 2) @ tails) for coin, tails in zip(coins, others, strict=True)]
 
 
 def top_pmf(utilities: Sequence[Real], eta: Real, h: int) -> dict[tuple[int, ...], float]:

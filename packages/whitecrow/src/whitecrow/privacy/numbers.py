@@ -131,10 +131,8 @@ def _rounded(number: Fraction, digits: int, rounding: str) -> str:
         return "0"
     size = max(0, math.floor(math.log10(abs(number.numerator)) - math.log10(number.denominator)))
     context = Context(prec=max(digits, size + 1), rounding=rounding)
-    value = context.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(
-        context
-    )
-    return format(value, "f")
+    value = context.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return format(value.normalize(context), "f")
 
 
 # Certified rational upper bounds of the few transcendental functions that accounting needs.
