@@ -56,7 +56,6 @@ LOOKUPS = {
     ("whitecrow/report.py", "registry_entry"): "epsilon, delta or rho of a total",
     ("whitecrow/ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",
     ("whitecrow/ledger/account.py", "too_many"): "names of _AMOUNTS that the price has",
-    ("whitecrow/privacy/guarantees.py", "_make_exact"): "epsilon, delta or rho, as the class says",
     ("whitecrow/ledger/spatial.py", "sheet"): "lines of LINES",
     ("whitecrow/detector/contributions.py", "top_outliers"): "names of _TABLE",
     ("whitecrow_server/_handler.py", "share"): "values of _LANE_OF",

@@ -47,6 +47,12 @@ def test_every_command_has_help_with_an_example(name):
         assert f"Example: whitecrow {name}" in " ".join(page.split())
 
 
+@pytest.mark.parametrize("words", [("count",), ("screening", "close")])
+def test_the_help_of_a_question_says_what_data_may_be(words):
+    assert "A data file, or a query." in run(*words, "--help").output
+    assert "SELECT" in run(*words, "--help-all").output
+
+
 def test_an_unknown_command_is_wrong_usage():
     assert run("nonsense").exit_code == 2
 

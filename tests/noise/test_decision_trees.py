@@ -10,6 +10,7 @@ their exact laws, and so reach the whole law of what is built from them to nine 
 from __future__ import annotations
 
 from fractions import Fraction as F
+from functools import partial
 
 import bounds
 import pytest
@@ -17,7 +18,7 @@ from noise_tools import agrees, coin, decision_tree, primitive_tree, table_draw
 
 from whitecrow.noise import _exact, _integers, laws
 from whitecrow.noise._choice import choose, flip_in_order, level_table, top
-from whitecrow.noise._exact import Table, exp_coin, logistic_coin
+from whitecrow.noise._exact import Table, exp_neg, logistic, toss
 from whitecrow.noise._integers import CoreTail, Gaussian, Geometric, two_sided
 
 
@@ -58,13 +59,12 @@ def test_a_rational_coin(p):
 @pytest.mark.parametrize("x", [F(0), F(1, 1000), F(1, 3), F(1), F(7, 2), F(20)])
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_exponential_and_logistic_coins(x, width):
-    for toss, law_of in (
-        (exp_coin, bounds.bernoulli_exp),
-        (logistic_coin, bounds.bernoulli_logistic),
+    for enclosure, law_of in (
+        (exp_neg, bounds.bernoulli_exp),
+        (logistic, bounds.bernoulli_logistic),
     ):
-        law, undecided = decision_tree(
-            lambda source, toss=toss: toss(source, x.numerator, x.denominator, width), 16, width
-        )
+        chance = partial(enclosure, x.numerator, x.denominator)
+        law, undecided = decision_tree(partial(toss, chance=chance, width=width), 16, width)
         assert agrees(law, undecided, _coin_bounds(law_of(x)))
         assert undecided <= F(2, 2**16), "only strings that still agree with the law are open"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction as F
+from functools import partial
 from math import floor, log
 
 import bounds
@@ -11,7 +12,7 @@ import pytest
 from noise_tools import FALSE_ALARM, agrees, chi_square, decision_tree
 
 from whitecrow.noise import laws
-from whitecrow.noise._exact import Table, exp_coin, exp_neg, powers
+from whitecrow.noise._exact import Table, exp_neg, powers, toss
 from whitecrow.noise._integers import Gaussian, Geometric, two_sided
 from whitecrow.noise.seeded import seeded
 
@@ -90,7 +91,7 @@ def test_a_coin_that_takes_one_end_of_the_enclosure_for_the_number_is_rejected(e
 def test_a_coin_of_the_wrong_sign_of_exponent_is_rejected():
     interval = bounds.bernoulli_exp(F(1, 3))
     assert _tree_rejects(
-        lambda s: not exp_coin(s, 1, 3, 4),
+        lambda s: not toss(s, partial(exp_neg, 1, 3), 4),
         lambda heads: interval if heads else (1 - interval[1], 1 - interval[0]),
     )
 

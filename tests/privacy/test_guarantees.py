@@ -103,6 +103,15 @@ def test_what_does_not_follow_is_refused_with_the_reason(refused, reason):
         refused()
 
 
+def test_a_public_number_of_records_is_no_promise_about_adding_one():
+    """Not even where replacing a record changes nothing at all."""
+    fixed = ZeroConcentrated(0, "replace_one")
+    assert not at_least_as_strong(fixed, DifferentialPrivacy(1))
+    assert not at_least_as_strong(fixed, SENSITIVE)
+    assert at_least_as_strong(fixed, DifferentialPrivacy(0, 0, "replace_one"))
+    assert at_least_as_strong(ZeroConcentrated(0), SENSITIVE)
+
+
 def test_replacing_is_removing_and_adding():
     found = to_replace_one(DifferentialPrivacy("0.5", "0.001"))
     assert found.epsilon == 1

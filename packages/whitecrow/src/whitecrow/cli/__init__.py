@@ -103,19 +103,18 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # Their own words would mean loading them, and help is instant.
         added = dict.fromkeys(_added_questions(), "A question that an installed package adds.")
-        for name, one in _plugins().items():
-            if " " in name:  # of a group, which lists it
-                continue
-            added[name] = f"Added by {one.module.split('.')[0]}."
-        parts = {**SECTIONS, **({"Added by packages": added} if added else {})}
-        folded = [] if whole(ctx) else [title for title in parts if title not in _FIRST]
-        for title, commands in parts.items():
-            if title not in folded:
+        for name, entry in _plugins().items():
+            if " " not in name:  # else of a group, which lists it
+                added[name] = f"Added by {entry.module.split('.')[0]}."
+        folded = []
+        for title, commands in [*SECTIONS.items(), ("Added by packages", added)]:
+            if commands and (whole(ctx) or title in _FIRST):
                 write_rows(ctx, formatter, title, list(commands.items()), widest=14)
+            elif commands:
+                folded.append(f"{title}: {', '.join(commands)}")
         if folded:
             formatter.write_paragraph()
-            listed = "; ".join(f"{title}: {', '.join(parts[title])}" for title in folded)
-            formatter.write_text(f"{listed}.")
+            formatter.write_text(f"{'; '.join(folded)}.")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -134,12 +133,11 @@ class LazyGroup(click.Group):
         try:
             check_argv(ctx.meta[_ARGUMENTS])
             return super().invoke(ctx)
-        except WhitecrowError as error:
+        except (WhitecrowError, click.UsageError) as error:
+            if isinstance(error, click.UsageError):
+                command = (error.ctx or ctx).command_path
+                error = InvalidInput(f"{error.format_message()} See: {command} --help")
             ctx.exit(report_error(error, as_json=bool(ctx.params.get("json"))))
-        except click.UsageError as error:
-            command = (error.ctx or ctx).command_path
-            told = InvalidInput(f"{error.format_message()} See: {command} --help")
-            ctx.exit(report_error(told, as_json=bool(ctx.params.get("json"))))
 
 
 @click.group(

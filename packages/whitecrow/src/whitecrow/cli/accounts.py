@@ -2,48 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from whitecrow.cli.common import Asking, asking
-from whitecrow.cli.files import chosen, opened_ledger
+from whitecrow.cli.common import Asking, asking, opened_here
+from whitecrow.cli.files import DATASET, chosen, of_account, of_ledger
 from whitecrow.cli.screen_output import Output
 from whitecrow.cli.secrets import kept_token
 from whitecrow.errors import InvalidInput, LedgerCorrupt, LedgerUnusable
 
 if TYPE_CHECKING:
-    from whitecrow.cli.screen_output import Output
     from whitecrow.ledger import Ledger
     from whitecrow.ledger.witness import Mark, Setup
 
-
-_SOURCE = click.argument("source", metavar="SOURCE")
-_DATASET = click.option("--dataset", help="Which account, if the ledger holds several.")
 _REASON = click.option("--reason", required=True, help="Why; the chain keeps it.")
-
-
-def _of_account(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command SOURCE and --dataset, and open what they name: the ledger, and which account.
-
-    The command receives its output, the ledger and the account's name before its own options.
-    """
-
-    @_SOURCE
-    @_DATASET
-    @click.pass_obj
-    @functools.wraps(command)
-    def wrapped(output: Output, /, source: str, dataset: str | None, **options: Any) -> None:
-        with opened_ledger(source) as ledger:
-            command(output, ledger, chosen(ledger, dataset), **options)
-
-    return wrapped
 
 
 @click.group("ledger")
@@ -54,20 +31,18 @@ def ledger() -> None:
 
 
 @ledger.command("show", epilog="Example: whitecrow ledger show patients.parquet")
-@_SOURCE
-@_DATASET
-@click.pass_obj
-def show(output: Output, source: str, dataset: str | None) -> None:
+@of_ledger
+@DATASET
+def show(output: Output, ledger: Ledger, dataset: str | None) -> None:
     """What was spent, what remains, what was promised, and which spends have no answer."""
-    with opened_ledger(source) as ledger:
-        names = [chosen(ledger, dataset)] if dataset else list(ledger.datasets())
-        accounts = [_account(ledger, name) for name in names]
+    names = [chosen(ledger, dataset)] if dataset else ledger.datasets()
+    accounts = [_account(ledger, name) for name in names]
     words = "\n\n".join(_account_words(account) for account in accounts) or "The ledger is empty."
     output.show({"accounts": accounts}, words)
 
 
 @ledger.command("verify", epilog="Example: whitecrow ledger verify patients.parquet")
-@_SOURCE
+@of_ledger
 @click.option(
     "--head", help="The newest hash as noted earlier; the chain must contain it (implies --full)."
 )
@@ -75,22 +50,19 @@ def show(output: Output, source: str, dataset: str | None) -> None:
 @click.option(
     "--checkpoint", "mark", is_flag=True, help="If all is right, let the next check begin here."
 )
-@click.pass_obj
-def verify(output: Output, source: str, head: str | None, full: bool, mark: bool) -> None:
+def verify(output: Output, ledger: Ledger, head: str | None, full: bool, mark: bool) -> None:
     """Recompute every chain and every sum; exit 1 and name the first bad entry otherwise."""
     from whitecrow.ledger import verification
     from whitecrow.place.balls import BALLS
 
-    with opened_ledger(source) as ledger:
-        whole = full or head is not None
-        check = verification.checkpoint if mark else verification.verify
-        findings = [check(ledger, name, geometry=BALLS, full=whole) for name in ledger.datasets()]
-        has_head = head is None or ledger.has_hash(head)
+    whole = full or head is not None
+    check = verification.checkpoint if mark else verification.verify
+    findings = [check(ledger, name, geometry=BALLS, full=whole) for name in ledger.datasets()]
     for finding in findings:
         if not finding.ok:
             where = "" if finding.bad is None else f", entry {finding.bad}"
             raise LedgerCorrupt(f"The account of {finding.dataset!r}{where}: {finding.reason}.")
-    if not has_head:
+    if head is not None and not ledger.has_hash(head):
         raise LedgerCorrupt("No entry has the noted hash: the chain was cut or replaced.")
     words = "\n".join(
         f"{finding.dataset}: {finding.entries} entries, chain and sums are right\n"
@@ -104,7 +76,7 @@ def verify(output: Output, source: str, head: str | None, full: bool, mark: bool
 @ledger.command(
     "export", epilog="Example: whitecrow ledger export patients.parquet --format csv --out a.csv"
 )
-@_of_account
+@of_account
 @click.option("--format", "form", type=click.Choice(["json", "csv"]), default="json")
 @click.option(
     "--registry",
@@ -136,7 +108,7 @@ def export(
 @ledger.command(
     "void", epilog='Example: whitecrow ledger void patients.parquet 17 --reason "power cut"'
 )
-@_of_account
+@of_account
 @click.argument("entry", type=int)
 @_REASON
 def void(output: Output, ledger: Ledger, name: str, entry: int, reason: str) -> None:
@@ -148,7 +120,7 @@ def void(output: Output, ledger: Ledger, name: str, entry: int, reason: str) -> 
 @ledger.command(
     "review", epilog='Example: whitecrow ledger review patients.parquet 17 --reason "full disk"'
 )
-@_of_account
+@of_account
 @click.argument("entry", type=int)
 @_REASON
 def review(output: Output, ledger: Ledger, name: str, entry: int, reason: str) -> None:
@@ -168,7 +140,7 @@ def review(output: Output, ledger: Ledger, name: str, entry: int, reason: str) -
 @ledger.command(
     "allow", epilog='Example: whitecrow ledger allow patients.parquet ana 1/2 --reason "thesis"'
 )
-@_of_account
+@of_account
 @click.argument("analyst")
 @click.argument("budget")
 @_REASON
@@ -187,7 +159,7 @@ def allow(
 @ledger.command(
     "amend", epilog='Example: whitecrow ledger amend patients.parquet --budget 2 --reason "vote"'
 )
-@_of_account
+@of_account
 @click.option(
     "--budget",
     help="The dataset's cap: '2', '2, 1e-6' with a delta, '2, 1e-6, either' to count by ε or ρ.",
@@ -307,7 +279,7 @@ _NO_WITNESS = (
 @ledger.command(
     "witness", epilog="Example: whitecrow ledger witness patients.parquet --to /mnt/b/crow.witness"
 )
-@_SOURCE
+@of_ledger
 @click.option(
     "--to",
     "place",
@@ -335,10 +307,9 @@ _NO_WITNESS = (
     "--accept-loss", is_flag=True, help="After a restore: close what lost entries, and go on."
 )
 @click.option("--reason", help="Why, for --accept-loss and --not-restored; the chain keeps it.")
-@click.pass_obj
 def witness(
     output: Output,
-    source: str,
+    ledger: Ledger,
     place: str | None,
     key: str | None,
     every: int,
@@ -353,70 +324,55 @@ def witness(
     """
     from whitecrow.ledger import witness as witnesses
 
-    with opened_ledger(source) as ledger:
-        if place is not None:
-            file = Path(key) if key else _beside(ledger)
-            made = witnesses.appoint(ledger.database, place, file, seconds=every)
-            _show_witness(
-                output, made, {}, f"The key is in {made.key}; keep a copy of it elsewhere."
-            )
-            return
-        setup = witnesses.setup_of(ledger.database)
-        if setup is None:
-            output.show({"witness": None}, _NO_WITNESS)
-            return
-        if dismiss:
-            why = _needed(reason, "Say how you know it: --reason.") if not_restored else ""
-            witnesses.dismiss(ledger.database, not_restored=not_restored)
-            # Where it could not be asked, every chain keeps that and why.
-            for name in ledger.datasets() if not_restored else ():
-                ledger.amend(name, reason=f"the witness was dismissed, and did not confirm: {why}")
-            output.show({"witness": None}, "The ledger has no witness any more.")
-            return
-        if accept_loss:
-            why = _needed(reason, "Say why the loss is accepted: --reason.")
-            closed = witnesses.accept(ledger.database, setup, reason=why)
-            names = ", ".join(map(_label, closed)) or "none"
-            words = f"Closed for good, since they lost entries: {names}. The others go on."
-            output.show({"closed": list(closed)}, words)
-            return
+    database = ledger.database
+    if place is not None:
+        if not key and database.path is not None:
+            key = f"{database.path}.witness.key"
+        if not key:
+            raise InvalidInput("Say where the signing key is to be kept: --key FILE.")
+        made = witnesses.appoint(database, place, Path(key), seconds=every)
+        _show_witness(output, made, {}, f"The key is in {made.key}; keep a copy of it elsewhere.")
+        return
+    setup = witnesses.setup_of(database)
+    if setup is None:
+        output.show({"witness": None}, _NO_WITNESS)
+    elif dismiss:
+        if not_restored and not reason:
+            raise InvalidInput("Say how you know it: --reason.")
+        witnesses.dismiss(database, not_restored=not_restored)
+        # Where it could not be asked, every chain keeps that and why.
+        for name in ledger.datasets() if not_restored else ():
+            ledger.amend(name, reason=f"the witness was dismissed, and did not confirm: {reason}")
+        output.show({"witness": None}, "The ledger has no witness any more.")
+    elif accept_loss:
+        if not reason:
+            raise InvalidInput("Say why the loss is accepted: --reason.")
+        closed = witnesses.accept(database, setup, reason=reason)
+        names = ", ".join(map(_label, closed)) or "none"
+        words = f"Closed for good, since they lost entries: {names}. The others go on."
+        output.show({"closed": list(closed)}, words)
+    else:
         try:
-            lost = witnesses.lost(ledger.database, setup)
+            lost = witnesses.lost(database, setup)
         except LedgerUnusable as away:  # whoever is to bring it back must know where it was
             raise LedgerUnusable(f"Witness {witnesses.shown(setup.address)}. {away}") from None
         _show_witness(output, setup, lost, "")
 
 
 @ledger.command("backup", epilog="Example: whitecrow ledger backup patients.parquet copy.db")
-@_SOURCE
+@of_ledger
 @click.argument("out", type=click.Path(dir_okay=False))
-@click.pass_obj
-def backup(output: Output, source: str, out: str) -> None:
+def backup(output: Output, ledger: Ledger, out: str) -> None:
     """Copy the ledger into the file OUT while others go on asking."""
     from whitecrow.ledger.backup import backup as copied
     from whitecrow.ledger.witness import setup_of
 
-    with opened_ledger(source) as ledger:
-        copied(ledger.database, Path(out))
-        heads = {name: ledger.snapshot(name) for name in ledger.datasets()}
-        watched = setup_of(ledger.database) is not None
-    told = {name: {"entries": one.seq, "head": one.head} for name, one in heads.items()}
-    words = [f"Wrote {out}: {len(told)} accounts."]
-    words += [] if watched else [_NO_WITNESS]
-    output.show({"written": out, "accounts": told, "witness": watched}, "\n".join(words))
-
-
-def _beside(ledger: Ledger) -> Path:
-    path = ledger.database.path
-    if path is None:
-        raise InvalidInput("Say where the signing key is to be kept: --key FILE.")
-    return path.with_name(f"{path.name}.witness.key")
-
-
-def _needed(reason: str | None, otherwise: str) -> str:
-    if not reason:
-        raise InvalidInput(otherwise)
-    return reason
+    copied(ledger.database, Path(out))
+    heads = {name: ledger.snapshot(name) for name in ledger.datasets()}
+    witnessed = setup_of(ledger.database) is not None
+    accounts = {name: {"entries": head.seq, "head": head.head} for name, head in heads.items()}
+    words = f"Wrote {out}: {len(accounts)} accounts." + ("" if witnessed else f"\n{_NO_WITNESS}")
+    output.show({"written": out, "accounts": accounts, "witness": witnessed}, words)
 
 
 def _label(name: str) -> str:
@@ -442,10 +398,6 @@ def _show_witness(
     output.show({"witness": described}, "\n".join(one for one in words if one))
 
 
-GROWTH = ("insert-only", "any")
-_LINES = ("differential", "sensitive", "conditional")
-
-
 @click.group("data")
 def data() -> None:
     """The records that an account is for. Opened with others, an account refuses."""
@@ -457,7 +409,7 @@ def data() -> None:
 @click.option("--reason", required=True, help="Why the records changed; the chain keeps it.")
 @click.option(
     "--growth",
-    type=click.Choice(GROWTH),
+    type=click.Choice(["insert-only", "any"]),
     help="Declare that records are only ever added at the end, or that this has ended; the last "
     "declaration holds unless given.",
 )
@@ -472,23 +424,9 @@ def advance(asked: Asking, reason: str, growth: str | None) -> None:
     With --growth insert-only every next revision is checked: it must hold the records of this one,
     unchanged and at the front. Places that do not meet then share their price over these revisions.
     """
-    from whitecrow.curator import Curator
-
     if not reason.strip():
         raise InvalidInput("The custodian's acts need a reason, in words; the chain keeps it.")
-    with asked.output.progress() as progress:
-        opened = Curator.open(
-            asked.data,
-            card=asked.card,
-            ledger=asked.ledger,
-            name=asked.name,
-            engine=asked.engine,
-            spark_master=asked.spark_master,
-            advance=reason,
-            growth=growth,
-            progress=progress,
-        )
-    with opened as curator:
+    with opened_here(asked, advance=reason, growth=growth) as curator:
         asked.output.show(
             {"account": curator.name, "revision": curator.revision},
             f"{curator.name}: these records are revision {curator.revision}.",
@@ -496,7 +434,7 @@ def advance(asked: Asking, reason: str, growth: str | None) -> None:
 
 
 @data.command("timeline", epilog="Example: whitecrow data timeline patients.parquet --out t.svg")
-@_of_account
+@of_account
 @click.option("--out", type=click.Path(dir_okay=False), help="Draw the budget over time (SVG).")
 def timeline(output: Output, ledger: Ledger, name: str, out: str | None) -> None:
     """What happened to a dataset: revisions, promises, publications, alarms, and what was spent.
@@ -511,7 +449,8 @@ def timeline(output: Output, ledger: Ledger, name: str, out: str | None) -> None
     lines = [_line(event) for event in history["events"]]
     if history["spent"]:
         last = history["spent"][-1]
-        amounts = ", ".join(f"{one} {last[one] or 'unbounded'}" for one in _LINES)
+        notions = "differential", "sensitive", "conditional"
+        amounts = ", ".join(f"{notion} {last[notion] or 'unbounded'}" for notion in notions)
         lines.append(f"{last['at'][:16].replace('T', ' ')}  spent        ε {amounts}")
     if out is not None:
         Picture(drawn(history)).save(out)
@@ -527,7 +466,7 @@ def _line(event: dict[str, str]) -> str:
 
 
 @click.command("report", epilog="Example: whitecrow report patients.parquet --out account.html")
-@_of_account
+@of_account
 @click.option(
     "--out",
     type=click.Path(dir_okay=False),

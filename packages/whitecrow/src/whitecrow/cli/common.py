@@ -48,15 +48,11 @@ class Asking:
     dummy: bool = False
 
 
-def _ledger_address(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    return secret("WHITECROW_LEDGER") if value is None else value
-
-
 _OPTIONS = {
     "card": click.option("--card", help="The dataset's card (TOML)."),
     "ledger": click.option(
         "--ledger",
-        callback=_ledger_address,  # it may also come from the environment or a file
+        default=lambda: secret("WHITECROW_LEDGER"),  # from the environment or a file
         help="Where the account is kept (default: a file next to the data).",
     ),
     "name": click.option("--name", help="Whose account it is (default: the name of the file)."),
@@ -118,7 +114,7 @@ def asking(*only: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 
 def opened(given: Asking) -> Curator | Client:
-    """Open the curator that the options describe, with a progress bar for a long load.
+    """Open the curator that the options describe.
 
     With --allow a *new* account's policy admits that notion too. An account that exists keeps its
     policy.
@@ -127,11 +123,33 @@ def opened(given: Asking) -> Curator | Client:
         from whitecrow.client import Client
 
         return Client(given.server, token(), dataset=given.data)
-    from whitecrow.curator import Curator, Policy
+    from whitecrow.curator import Policy
+
+    open_ = functools.partial(opened_here, given, account="with the first spend")
+    if given.policy is not None or given.allow is None:
+        curator = open_(policy=given.policy)
+    else:
+        try:
+            curator = open_(policy={"notions": [*Policy().notions, given.allow]})
+        except PolicyViolation:
+            curator = open_()
+    # The custodian at the keyboard is told what became of the rows: facts, and for nobody else.
+    # Whoever asks in an analyst's name, pipes the output or wants JSON is not told; and with other
+    # engines it would be a count over all rows.
+    at_keyboard = given.analyst == "owner" and not given.output.as_json and watched()
+    if at_keyboard and given.engine in ("local", "gpu"):
+        from whitecrow.data.dataset import intake_words
+
+        given.output.say(f"custodian  {intake_words(curator.intake())}")
+    return curator
+
+
+def opened_here(given: Asking, **settings: Any) -> Curator:
+    """Open the records and their account on this machine, with a progress bar for a long load."""
+    from whitecrow.curator import Curator
 
     with given.output.progress() as progress:
-        open_ = functools.partial(
-            Curator.open,
+        return Curator.open(
             given.data,
             card=given.card,
             ledger=given.ledger,
@@ -141,30 +159,8 @@ def opened(given: Asking) -> Curator | Client:
             spark_master=given.spark_master,
             budget=given.budget,
             progress=progress,
-            account="with the first spend",
+            **settings,
         )
-        if given.policy is not None or given.allow is None:
-            curator = open_(policy=given.policy)
-        else:
-            try:
-                curator = open_(policy={"notions": [*Policy().notions, given.allow]})
-            except PolicyViolation:
-                curator = open_()
-    _say_intake(given, curator)
-    return curator
-
-
-def _say_intake(given: Asking, curator: Curator) -> None:
-    """Tell the custodian, at the keyboard, what became of the rows: facts, and for nobody else.
-
-    Whoever asks in an analyst's name, pipes the output or wants JSON is not told.
-    """
-    if given.analyst != "owner" or given.output.as_json or not watched():
-        return
-    from whitecrow.data.dataset import intake_words
-
-    if given.engine in ("local", "gpu"):  # elsewhere it would be a count over all rows
-        given.output.say(f"custodian  {intake_words(curator.intake())}")
 
 
 def answer(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from whitecrow.cli.screen_output import Output
 from whitecrow.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -88,3 +92,31 @@ def chosen(ledger: Ledger, dataset: str | None) -> str:
         listed = ", ".join(accounts) or "none"
         raise InvalidInput(f"Name the account with --dataset; the ledger holds: {listed}.")
     return dataset
+
+
+DATASET = click.option("--dataset", help="Which account, if the ledger holds several.")
+
+
+def of_ledger(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command SOURCE; it receives its output and the ledger before its own options."""
+
+    @click.argument("source", metavar="SOURCE")
+    @click.pass_obj
+    @functools.wraps(command)
+    def wrapped(output: Output, /, source: str, **options: Any) -> None:
+        with opened_ledger(source) as ledger:
+            command(output, ledger, **options)
+
+    return wrapped
+
+
+def of_account(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command SOURCE and --dataset; it receives the account's name after the ledger."""
+
+    @of_ledger
+    @DATASET
+    @functools.wraps(command)
+    def wrapped(output: Output, ledger: Ledger, /, dataset: str | None, **options: Any) -> None:
+        command(output, ledger, chosen(ledger, dataset), **options)
+
+    return wrapped

@@ -110,7 +110,6 @@ def advise(given: Asking, contamination: str, columns: str | None, **how: Any) -
 def _lines(advice: ModelAdvice, data: str, card: str | None) -> list[str]:
     """The model, what it rests on, and the two commands to go on with."""
     model, tune = advice.model, advice.question
-    described = {"card": "the card", "profile": "the profile"}[advice.drawn_from]
     over = f"--columns {shlex.quote(','.join(advice.columns))} --beta {model.beta}"
     asked = f"{shlex.quote(data)}{f' --card {shlex.quote(card)}' if card else ''} {over}"
     metric = f"--metric {model.metric}"
@@ -119,8 +118,8 @@ def _lines(advice: ModelAdvice, data: str, card: str | None) -> list[str]:
         f"model      beta {model.beta}, radius {model.radius:.4g}, {model.metric} over "
         f"{', '.join(advice.columns)}",
         f"share      {advice.share:.2%} of made-up records are outliers by it",
-        f"           drawn from {described}, each column by itself: how columns go together is "
-        "not in it",
+        f"           drawn from the {advice.drawn_from}, each column by itself: how columns go "
+        "together is not in it",
         "use it     " + f"whitecrow count {asked} --radius {model.radius:g} {metric} --epsilon 1",
         f"better     have the data choose the radius: {advice.description.price.statement()}",
         f"           Expected error: {advice.description.error}.",
@@ -181,13 +180,14 @@ def score(
             progress=progress,
         )
         seen = _Seen(max(top or 0, _BEST))
+        passing = seen.passing(tables)
         if out is None or top is not None:
-            for _ in seen.passing(tables):
+            for _ in passing:
                 pass
-            if out is not None and seen.best is not None:
-                write_tables(_without(iter([seen.best.slice(0, top)]), why), Path(out))
-        else:
-            write_tables(_without(seen.passing(tables), why), Path(out))
+            passing = iter([] if seen.best is None else [seen.best.slice(0, top)])
+        if out is not None:
+            for_screen = [] if why else ["why"]
+            write_tables((table.drop_columns(for_screen) for table in passing), Path(out))
     result = {
         "records": seen.records,
         "outliers": None if false_alarms is None else seen.outliers,
@@ -201,12 +201,6 @@ def score(
         called = f"{key} {row[key]}" if key else f"row {row['row']:>8}"
         lines.append(f"{called}  score {row['score']:8.3f}  {row['why']}")
     output.show(result, "\n".join(lines))
-
-
-def _without(tables: Iterator[Any], why: bool) -> Iterator[Any]:
-    """Leave out what was asked for the screen only."""
-    for table in tables:
-        yield table if why else table.drop_columns(["why"])
 
 
 class _Seen:

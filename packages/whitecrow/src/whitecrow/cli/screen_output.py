@@ -10,20 +10,14 @@ import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import click
 
 from whitecrow.errors import WhitecrowError, exit_status, to_json
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-
 WIDEST = 100
 """No line that a person reads is longer, whatever the terminal."""
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -44,18 +38,10 @@ class Output:
         if not self.as_json:
             click.echo(wrapped(words), err=True)
 
-    def line(self, words: str) -> None:
-        """Print a line of the result, wrapped where it is too long; its start keeps its place."""
-        click.echo(wrapped(words))
-
-    def paragraphs(self, title: str, words: str) -> None:
-        click.secho(title, bold=True)
-        for part in words.split("\n\n"):
-            click.echo(f"{wrapped(part)}\n")
-
     def table(self, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print a table, in colour where a person is watching; the second column is the answer."""
         from rich.box import SIMPLE_HEAD
+        from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
@@ -67,7 +53,7 @@ class Output:
         shown.columns[-1].style = "cyan"
         for row in rows:
             shown.add_row(*map(Text, row))  # text, never markup: a card's names come from outside
-        console().print(shown)
+        Console(width=width(), highlight=False).print(shown)
 
     def warn(self, words: str) -> None:
         """Print a warning on standard error, with --json too; nothing if there is none."""
@@ -75,7 +61,7 @@ class Output:
             click.secho(wrapped(words), err=True, fg="red", bold=True)
 
     @contextlib.contextmanager
-    def progress(self) -> Iterator[Progress | None]:
+    def progress(self) -> Iterator[Callable[[int, int, str], None] | None]:
         """A progress bar on standard error, if a person is watching."""
         if self.as_json or not watched():
             yield None
@@ -89,13 +75,6 @@ class Output:
 def width() -> int:
     """How many columns a line may have: the terminal's, but no more than is read with ease."""
     return min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
-
-
-def console() -> Console:
-    """Standard output for rich, no wider than :data:`WIDEST`."""
-    from rich.console import Console
-
-    return Console(width=width(), highlight=False)
 
 
 def wrapped(text: str) -> str:
@@ -113,20 +92,14 @@ def wrapped(text: str) -> str:
             lines.append(line)
             continue
         label = re.match(r"\s*(?:\S+ {2,})?", line)
-        margin = " " * (len(label[0]) if label else 0)
-        lines.append(
-            "\n".join(
-                textwrap.wrap(
-                    line,
-                    width(),
-                    subsequent_indent=margin,
-                    break_long_words=False,
-                    break_on_hyphens=False,
-                    drop_whitespace=True,
-                    replace_whitespace=False,
-                )
-            )
+        wrapper = textwrap.TextWrapper(
+            width(),
+            subsequent_indent=" " * (len(label[0]) if label else 0),
+            break_long_words=False,
+            break_on_hyphens=False,
+            replace_whitespace=False,
         )
+        lines.append(wrapper.fill(line))
     return "\n".join(lines)
 
 
@@ -194,13 +167,7 @@ def whole(ctx: click.Context) -> bool:
 
 
 def short(text: str, width: int = 1000) -> str:
-    """The first sentence of a help text, on one line, and whether the option is required.
-
-    Examples
-    --------
-    >>> short("The price, exact: 0.1 or 1/10. Smaller protects more.  [required]")
-    'The price, exact: 0.1 or 1/10.  [required]'
-    """
+    """The first sentence of a help text, on one line, and whether the option is required."""
     words, *brackets = text.split("  [")
     needed = next((f"  [{one}" for one in brackets if "required" in one), "")
     first = re.split(r"(?<=[.;:?]) (?=[A-Z])", words, maxsplit=1)[0]
@@ -226,28 +193,31 @@ def write_rows(
 class FoldedCommand(click.Command):
     """A command whose help always shows the options ``shown``, and others with --help-all."""
 
+    titles: Collection[str] = ("Options",)
+    arguments: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
     def __init__(self, *args: Any, shown: Collection[str], **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.shown = shown
+        self.shown = {*shown, "help", "_click_default_help", "help_all"}
         self.params.append(help_all_option())
 
+    def place(self, parameter: click.Parameter) -> tuple[str, bool]:
+        """Return the title that an option stands under, and whether help always shows it."""
+        return "Options", parameter.name in self.shown
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows, folded = [], []
+        parts: dict[str, list[tuple[str, str]]] = {title: [] for title in self.titles}
+        folded = []
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None:
-                continue
-            always = parameter.name in (*self.shown, "help", "_click_default_help", "help_all")
-            if whole(ctx) or always:
-                rows.append(record)
-            else:
+            title, always = self.place(parameter)
+            record = self.arguments.get(parameter.name or "") or parameter.get_help_record(ctx)
+            if record is not None and (always or whole(ctx)):
+                parts[title].append(record)
+            elif record is not None:
                 folded.append(parameter.opts[0])
-        write_rows(ctx, formatter, "Options", rows)
-        write_folded(formatter, folded)
-
-
-def write_folded(formatter: click.HelpFormatter, names: Sequence[str]) -> None:
-    """Name the options that are folded away."""
-    if names:
-        formatter.write_paragraph()
-        formatter.write_text(f"More, with --help-all: {', '.join(names)}")
+        for title, rows in parts.items():
+            if rows:
+                write_rows(ctx, formatter, title, rows)
+        if folded:
+            formatter.write_paragraph()
+            formatter.write_text(f"More, with --help-all: {', '.join(folded)}")

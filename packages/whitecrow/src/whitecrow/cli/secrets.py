@@ -14,17 +14,8 @@ _PASSWORD = re.compile(r"://[^:/@\s]*:(?!\d+(?:/|$))[^@\s]+@|[?&;](?:ssl)?passwo
 
 
 def check_argv(given: Sequence[str]) -> None:
-    """Refuse a command line that holds a password.
-
-    Examples
-    --------
-    >>> check_argv(["ledger", "show", "postgresql+psycopg://ana@host:5432/accounts"])
-    >>> check_argv(["ledger", "show", "postgresql+psycopg://ana:secret@host/accounts"])
-    Traceback (most recent call last):
-    ...
-    whitecrow.errors.InvalidInput: A password stands on the command line, where every user ...
-    """
-    if any(_PASSWORD.search(one) for one in given):
+    """Refuse a command line that holds a password."""
+    if any(map(_PASSWORD.search, given)):
         raise InvalidInput(
             "A password stands on the command line, where every user of this machine can read it. "
             "Leave it out of the address: PostgreSQL takes it from ~/.pgpass, PGPASSFILE or "

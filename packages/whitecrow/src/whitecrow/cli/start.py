@@ -13,13 +13,13 @@ import click
 from whitecrow import __version__, plugins
 from whitecrow._compiled import kept_in
 from whitecrow.cli import PACKAGED, packaged_command
-from whitecrow.cli.files import check_absent, read_text, write_new
-from whitecrow.cli.screen_output import Output
+from whitecrow.cli.files import check_absent, of_account, read_text, write_new
+from whitecrow.cli.screen_output import Output, wrapped
 from whitecrow.errors import BrokenPlugin
 from whitecrow.neighbours.parallel import workers
 
 if TYPE_CHECKING:
-    from whitecrow.demo import Story
+    from whitecrow.ledger import Ledger
 
 
 @click.command("demo", epilog="Example: whitecrow demo --out my-demo")
@@ -51,31 +51,23 @@ def demo(output: Output, out: str, verbose: bool) -> None:
         "seconds": seconds,
         "left": str(story.left),
         "asked": [
-            {"kind": one.kind, "answer": one.answer, "epsilon": str(one.epsilon)}
-            for one in story.asked
+            {"kind": asked.kind, "answer": asked.answer, "epsilon": str(asked.epsilon)}
+            for asked in story.asked
         ],
     }
-    if output.as_json:
-        output.show(result, "")
-        return
-    if verbose:
-        for chapter in story.chapters:
-            output.paragraphs(chapter.title, chapter.words)
-    _show(output, story, seconds)
-
-
-def _show(output: Output, story: Story, seconds: float) -> None:
-    from whitecrow.privacy import rounded_down, rounded_up
-
-    output.table(
-        "1,500 made-up patients of a clinic, asked under provable privacy",
-        ["Question", "Answer", "Expected error", "ε"],
-        [[one.question, one.answer, one.error, rounded_up(one.epsilon)] for one in story.asked],
+    if not output.as_json:
+        for chapter in story.chapters if verbose else ():
+            click.secho(chapter.title, bold=True)
+            for paragraph in chapter.words.split("\n\n"):
+                click.echo(f"{wrapped(paragraph)}\n")
+        title = "1,500 made-up patients of a clinic, asked under provable privacy"
+        output.table(title, *story.table())
+    words = (
+        f"Budget     {story.budget_left}. Asking again is free: answers are kept.\n"
+        f"Report     {story.page} ({seconds:g} s)\n"
+        "Your data  whitecrow card new patients.csv --out patients.toml"
     )
-    left, budget = rounded_down(story.left), rounded_down(story.budget)
-    output.line(f"Budget     {left} of {budget} left. Asking again is free: answers are kept.")
-    output.line(f"Report     {story.page} ({seconds:g} s)")
-    output.line("Your data  whitecrow card new patients.csv --out patients.toml")
+    output.show(result, words)
 
 
 _PARTS = {
@@ -209,27 +201,20 @@ def check(output: Output, card: str) -> None:
     "accept", epilog="Example: whitecrow card accept draft.toml patients.csv --out patients.toml"
 )
 @click.argument("draft")
-@click.argument("source", metavar="SOURCE")
-@click.option("--dataset", help="Which account, if the ledger holds several.")
+@of_account
 @click.option("--out", type=click.Path(dir_okay=False), required=True, help="Where to write it.")
 @click.option("--reason", default="", help="Why, in words; the chain keeps it.")
-@click.pass_obj
-def accept(
-    output: Output, draft: str, source: str, dataset: str | None, out: str, reason: str
-) -> None:
+def accept(output: Output, ledger: Ledger, name: str, draft: str, out: str, reason: str) -> None:
     """Put a card in force that a profile drafted, as it is or edited.
 
     SOURCE is the data file (its ledger lies beside it), a ledger file, or a database URL. Lines
     that were changed become the custodian's own word; the account's chain keeps the card.
     """
-    from whitecrow.cli.files import chosen, opened_ledger
     from whitecrow.curator.drafts import accept_draft
     from whitecrow.data.template import written
 
     check_absent(out)
-    text = read_text(draft, "draft")
-    with opened_ledger(source) as ledger:
-        accepted = accept_draft(text, ledger, chosen(ledger, dataset), reason=reason)
+    accepted = accept_draft(read_text(draft, "draft"), ledger, name, reason=reason)
     write_new(out, written(accepted.card))
     edited = f" Edited: {', '.join(accepted.edited)}." if accepted.edited else ""
     output.show(

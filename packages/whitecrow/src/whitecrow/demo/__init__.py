@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -23,31 +23,19 @@ DATA, CARD = FOLDER / "clinic.csv", FOLDER / "clinic.toml"
 
 BUDGET = Fraction(8)
 
-
 CHAPTERS = ("screen", "count", "subspaces", "explain", "publish", "identify")
 
-_READING = [
-    (
-        "Answer",
-        "What the curator said. It is drawn at random around the truth, so that no single patient "
-        "decides it.",
-    ),
-    (
-        "Error",
-        "How far off the answer may be. It comes from public facts and was known before asking.",
-    ),
-    (
-        "ε (epsilon)",
-        "The price. Whatever anyone concludes from the answer, one patient's record changes the "
-        "odds of that by at most e^ε: 1.29 times for ε = 0.25, 2.72 times for ε = 1.",
-    ),
-    ("Budget", "Prices add up. When the budget is spent, the curator answers no more questions."),
-    (
-        "Made up",
-        "The clinic does not exist. Only therefore do the pictures show single patients and true "
-        "numbers; a report on your own data never does.",
-    ),
-]
+_READING = {
+    "Answer": "What the curator said. It is drawn at random around the truth, so that no single "
+    "patient decides it.",
+    "Error": "How far off the answer may be. It comes from public facts and was known before "
+    "asking.",
+    "ε (epsilon)": "The price. Whatever anyone concludes from the answer, one patient's record "
+    "changes the odds of that by at most e^ε: 1.29 times for ε = 0.25, 2.72 times for ε = 1.",
+    "Budget": "Prices add up. When the budget is spent, the curator answers no more questions.",
+    "Made up": "The clinic does not exist. Only therefore do the pictures show single patients and "
+    "true numbers; a report on your own data never does.",
+}
 
 
 @dataclass(frozen=True)
@@ -55,11 +43,9 @@ class Asked:
     """One question of the story, as a line of its table."""
 
     kind: str  # the command that asks it
-    # question, answer, error: What was asked, what came back, and how far off that may be, known
-    # before asking.
-    question: str
-    answer: str
-    error: str
+    question: str  # what was asked
+    answer: str  # what came back
+    error: str  # how far off that may be, known before asking
     epsilon: Fraction  # what it cost
     statement: str  # the promise
 
@@ -83,16 +69,6 @@ class Stage:
     rows: Dataset
 
 
-def open_stage(out: Path) -> Stage:
-    """Open a curator over the bundled clinic, with a fresh ledger in the report's folder."""
-    out.mkdir(parents=True, exist_ok=True)
-    for old in out.glob("clinic.whitecrow.db*"):
-        old.unlink()
-    ledger = f"sqlite:///{out / 'clinic.whitecrow.db'}"
-    curator = Curator.open(str(DATA), card=str(CARD), budget=BUDGET, ledger=ledger)
-    return Stage(curator, read(DATA, CARD))
-
-
 @dataclass(frozen=True)
 class Story:
     """What the demo asked, what is left of its budget, and where its report is."""
@@ -105,50 +81,61 @@ class Story:
     @property
     def asked(self) -> list[Asked]:
         """Every question with its answer, in order."""
-        return [one for chapter in self.chapters for one in chapter.asked]
+        return [asked for chapter in self.chapters for asked in chapter.asked]
+
+    @property
+    def budget_left(self) -> str:
+        return f"{rounded_down(self.left)} of {rounded_down(self.budget)} left"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return the head and the rows of the table of questions."""
+        return ["Question", "Answer", "Expected error", "ε"], [
+            [asked.question, asked.answer, asked.error, rounded_up(asked.epsilon)]
+            for asked in self.asked
+        ]
 
 
 def run(out: Path, begin: Callable[[str], None]) -> Story:
     """Tell the story into the folder of the report; ``begin`` hears the name of each chapter."""
     from whitecrow.demo import chapters
 
-    stage = open_stage(out)
+    out.mkdir(parents=True, exist_ok=True)
+    for old in out.glob("clinic.whitecrow.db*"):
+        old.unlink()
+    ledger = f"sqlite:///{out / 'clinic.whitecrow.db'}"
     told = []
-    for name in CHAPTERS:
-        begin(name)
-        told.append(getattr(chapters, name)(stage))
-    left = stage.curator.remaining()["differential"]
-    target = out / "report.html"
-    target.write_text(_report(told, left), encoding="utf-8")
-    stage.curator.close()
-    return Story(tuple(told), left, BUDGET, target)
+    with Curator.open(str(DATA), card=str(CARD), budget=BUDGET, ledger=ledger) as curator:
+        stage = Stage(curator, read(DATA, CARD))
+        for name in CHAPTERS:
+            begin(name)
+            told.append(getattr(chapters, name)(stage))
+        left = curator.remaining()["differential"]
+    story = Story(tuple(told), left, BUDGET, out / "report.html")
+    story.page.write_text(_report(story), encoding="utf-8")
+    return story
 
 
-def _report(chapters: Sequence[Chapter], left: Fraction) -> str:
+def _report(story: Story) -> str:
     """The chapters as one page that stands alone."""
-    asked = [question for chapter in chapters for question in chapter.asked]
-    rows = [[one.question, one.answer, one.error, rounded_up(one.epsilon)] for one in asked]
-    amounts = f"{rounded_down(left)} of {rounded_down(BUDGET)} left"
     summary = (
-        table(["Question", "Answer", "Expected error", "ε"], rows)
-        + gauge("Budget", amounts, float(left / BUDGET))
-        + fold("How to read this", table(["Word", "What it means"], _READING))
+        table(*story.table())
+        + gauge("Budget", story.budget_left, float(story.left / story.budget))
+        + fold("How to read this", table(["Word", "What it means"], _READING.items()))
     )
+    parts = [panel("Summary", summary, name="summary"), *map(_part, story.chapters), _yours()]
     return page(
         "The white crows of a clinic",
-        f"{len(asked)} questions about 1,500 made-up patients, each answered under a proved "
+        f"{len(story.asked)} questions about 1,500 made-up patients, each answered under a proved "
         "promise and charged to one account.",
-        "".join([panel("Summary", summary, name="summary"), *map(_part, chapters), _yours()]),
+        "".join(parts),
         kind="demo",
     )
 
 
 def _part(chapter: Chapter) -> str:
-    kinds = list(dict.fromkeys(one.kind for one in chapter.asked))
-    promises = "".join(
-        quoted(text) for text in dict.fromkeys(one.statement for one in chapter.asked)
-    )
+    promises = "".join(map(quoted, dict.fromkeys(asked.statement for asked in chapter.asked)))
     body = paragraphs(chapter.words) + chapter.pictures + fold("What is promised", promises)
+    kinds = dict.fromkeys(asked.kind for asked in chapter.asked)
     return panel(chapter.title, body, name="-".join(kinds))
 
 

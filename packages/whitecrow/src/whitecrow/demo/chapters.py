@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from whitecrow.identify import Identify
 from whitecrow.neighbours import count_all
 from whitecrow.noise import laws
 from whitecrow.publish import Publish
-from whitecrow.rendering import Axis, Dot, Plot, escaped, figure, slider
+from whitecrow.question import Release
+from whitecrow.rendering import Axis, Dot, Plot, figure, slider
 from whitecrow.screen import Screen
 from whitecrow.screening import Screening
 from whitecrow.subspaces import Subspaces
@@ -28,33 +28,26 @@ _VITALS = ["age", "bmi", "systolic"]
 _ALONE = DistanceAnomaly(beta=40, radius=12)
 _EPSILON = "1/4"
 
-_SCREEN_PRICES = ("1/20", "1/10", "1/4", "1/2", "1")
+
+def _asked(question: Any, release: Release, words: str, answer: str, error: str) -> Asked:
+    return Asked(question.kind, words, answer, error, question.epsilon, release.statement)
 
 
 def screen(stage: Stage) -> Chapter:
     """Screen one patient who is not in the data."""
     question = Screen({"age": 28, "bmi": 51.0, "systolic": 90}, model=_ALONE, epsilon=_EPSILON)
     release = stage.curator.ask(question)
-    alone = question.wrong(0)
-    asked = Asked(
-        "screen",
-        "Is this new patient an outlier?",
-        "yes" if release.answer else "no",
-        f"wrong 1 time in {round(1 / alone):,}",
-        question.epsilon,
-        release.statement,
-    )
+    answer, error = "yes" if release.answer else "no", f"wrong {_often(question.wrong(0))}"
+    asked = _asked(question, release, "Is this new patient an outlier?", answer, error)
+    many = Screening(columns=list(question.columns), model=_ALONE, epsilon=3, delta="1e-6")
+    clear = stage.curator.describe(many).figures["clear_above"]
     words = (
         "A new patient arrives: age 28, body mass index 51, systolic pressure 90. An anomaly is a "
         f"record with at most {_ALONE.beta} records, itself included, within {_ALONE.radius:g} of "
-        f"it. The answer is {asked.answer}. With nobody near, it is {asked.error}; every patient "
-        "in the data is covered by differential privacy. "
-    )
-    many = Screening(columns=list(question.columns), model=_ALONE, epsilon=3, delta="1e-6")
-    clear = stage.curator.describe(many).figures["clear_above"]
-    words += (
-        "Any number of new patients would cost ε = 3, δ = 0.000001 once (the question screening): "
-        f"one with {clear} or more records near it is then flagged falsely at most once in 100."
+        f"it. The answer is {answer}. With nobody near, it is {error}; every patient in the data "
+        "is covered by differential privacy. Any number of new patients would cost ε = 3, "
+        f"δ = 0.000001 once (the question screening): one with {clear} or more records near it "
+        "is then flagged falsely at most once in 100."
     )
     return Chapter("Would this new patient be an anomaly?", (asked,), words, _screen_picture())
 
@@ -68,12 +61,11 @@ def _screen_picture() -> str:
         "at a higher price",
         height=260,
     )
-    record = {"age": 28}
-    tones = ("muted", "ok", "accent", "ink", "bad")
-    for price, tone in zip(_SCREEN_PRICES, tones, strict=True):
-        asked = Screen(record, model=_ALONE, epsilon=price)
-        values = [(near, asked.wrong(near)) for near in range(81)]
-        plot.line(values, tone, name=f"ε = {float(asked.epsilon):g}")
+    tones = {"1/20": "muted", "1/10": "ok", "1/4": "accent", "1/2": "ink", "1": "bad"}
+    for price, tone in tones.items():
+        question = Screen({"age": 28}, model=_ALONE, epsilon=price)
+        values = [(near, question.wrong(near)) for near in range(81)]
+        plot.line(values, tone, name=f"ε = {float(question.epsilon):g}")
     return figure(
         f"The chance of a wrong answer, by how many records are near. Only close to the threshold "
         f"of {_ALONE.beta} records is the answer a guess. This picture needs no data: it is known "
@@ -83,7 +75,7 @@ def _screen_picture() -> str:
 
 
 _SPARSE = DistanceAnomaly(beta=5, radius=9.0)
-_COUNT_PRICES = ("1/4", "1/2", "1", "2", "4")
+_COUNT_PRICES = ("0.25", "0.5", "1", "2", "4")
 _COUNT_START = _COUNT_PRICES.index("1")
 
 
@@ -94,14 +86,9 @@ def count(stage: Stage) -> Chapter:
     plain = stage.curator.describe(Count(_VITALS, model=_SPARSE, epsilon=1, mechanism="global"))
     release = stage.curator.ask(question)
     error = figures["median_error"]
-    asked = Asked(
-        "count",
-        "How many outliers are there?",
-        str(release.answer),
-        f"± {error:.0f} (95 %: ± {figures['error_95']:.0f})",
-        question.epsilon,
-        release.statement,
-    )
+    errors = f"± {error:.0f} (95 %: ± {figures['error_95']:.0f})"
+    answer = str(release.answer)
+    asked = _asked(question, release, "How many outliers are there?", answer, errors)
     words = (
         f"How many patients have at most {_SPARSE.beta} patients, themselves included, within "
         f"{_SPARSE.radius:g} of them in age, body mass index and blood pressure? About "
@@ -143,7 +130,7 @@ def _count_picture(stage: Stage, answer: int) -> str:
             plot.line(curve, tone, name=name, frame=frame, shown=frame == _COUNT_START)
         off = "" if frame == _COUNT_START else ' class="off"'
         notes.append(
-            f'<p data-frame="{frame}"{off}>At ε = {escaped(f"{float(question.epsilon):g}")} half '
+            f'<p data-frame="{frame}"{off}>At ε = {price} half '
             f"of all answers are within ± {smooth.error(0.5, sensitivity):.1f}.</p>"
         )
     plot.rule(truth, "ok", name="true number (made-up data)")
@@ -152,35 +139,20 @@ def _count_picture(stage: Stage, answer: int) -> str:
         "Which numbers could have been released, and how probably. Move the slider to see what a "
         "higher or lower price does.",
         "".join(notes) + plot.svg(),
-        control=slider(
-            "ε", [f"{float(Fraction(price)):g}" for price in _COUNT_PRICES], _COUNT_START
-        ),
+        control=slider("ε", _COUNT_PRICES, _COUNT_START),
     )
 
 
 def subspaces(stage: Stage) -> Chapter:
     """Find the pair of columns with the most outliers, and count them there, at one price."""
-    question = Subspaces(
-        size=2,
-        top=1,
-        columns=["age", "bmi", "systolic"],
-        model=DistanceAnomaly(beta=5, radius=2.0),
-        epsilon=1,
-        count_share="1/2",
-    )
+    model = DistanceAnomaly(beta=5, radius=2.0)
+    question = Subspaces(size=2, top=1, columns=_VITALS, model=model, epsilon=1, count_share="1/2")
     figures = stage.curator.describe(question).figures
     release = stage.curator.ask(question)
     best = release.answer[0]
     names = " and ".join(best["columns"])
-    error = f"± {figures['count_median_error']:.0f}"
-    asked = Asked(
-        "subspaces",
-        "Which two columns have the most?",
-        f"{names}: {best['count']}",
-        error,
-        question.epsilon,
-        release.statement,
-    )
+    answer, error = f"{names}: {best['count']}", f"± {figures['count_median_error']:.0f}"
+    asked = _asked(question, release, "Which two columns have the most?", answer, error)
     words = (
         "Of all pairs among age, body mass index and blood pressure, in which do most patients "
         f"stand alone? In {names}, where about {best['count']} do ({error}, half the time).\n\n"
@@ -204,18 +176,13 @@ def explain(stage: Stage) -> Chapter:
     figures = stage.curator.describe(question).figures
     release = stage.curator.ask(question)
     bill = ", ".join(f"{name} {value}" for name, value in _PATIENT_BILLED.items())
-    asked = Asked(
-        "explain",
-        "In which group is a bill unusual?",
-        str(release.answer["words"]),
-        f"wrong ≤ 5 % with a margin of {figures['margin_for_95']}",
-        question.epsilon,
-        release.statement,
-    )
+    group = str(release.answer["words"])
+    error = f"wrong ≤ 5 % with a margin of {figures['margin_for_95']}"
+    asked = _asked(question, release, "In which group is a bill unusual?", group, error)
     words = (
         f"A bill stands out: {bill}. Among which patients is it unusual? Of the "
         f"2^{figures['free_values']} groups that contain it, the curator names one: "
-        f"{asked.answer}.\n\n"
+        f"{group}.\n\n"
         "Every other patient is protected without any condition. The price of that: the bill may "
         "be no outlier in the group named. That happens at most 5 % of the time if some group "
         f"leaves a margin of {figures['margin_for_95']} patients (it may have {_UNUSUAL.beta} near "
@@ -248,8 +215,7 @@ def _explain_picture(stage: Stage, answer: dict[str, Any]) -> str:
     for name, values in answer["context"].items():
         categories = rows.card.column(name).categories or ()
         inside &= np.isin(rows.values(name), [categories.index(str(value)) for value in values])
-    costs = rows.values("cost")
-    edges = np.linspace(0, _HIGHEST, 61)
+    costs, edges = rows.values("cost"), np.linspace(0, _HIGHEST, 61).tolist()
     everyone, group = (np.histogram(part, edges)[0] for part in (costs, costs[inside]))
     plot = Plot(
         Axis("cost", 0, _HIGHEST),
@@ -257,13 +223,12 @@ def _explain_picture(stage: Stage, answer: dict[str, Any]) -> str:
         "Costs of all patients and of the group found, with the bill",
         height=280,
     )
-    places = edges.tolist()
-    plot.bars(places, everyone.tolist(), "muted", name="everyone (made-up data)")
+    plot.bars(edges, everyone.tolist(), "muted", name="everyone (made-up data)")
     tips = [
         f"{low:,.0f} to {high:,.0f}: {some} of the group, {all_} in all"
-        for low, high, some, all_ in zip(places, places[1:], group, everyone, strict=False)
+        for low, high, some, all_ in zip(edges, edges[1:], group, everyone, strict=False)
     ]
-    plot.bars(places, group.tolist(), "accent", name="the group found", tips=tips)
+    plot.bars(edges, group.tolist(), "accent", name="the group found", tips=tips)
     plot.rule(_BILL, "bad", name="the bill")
     return figure(
         "The bill among everyone is nothing special; in the group found hardly anyone is near it.",
@@ -273,19 +238,15 @@ def _explain_picture(stage: Stage, answer: dict[str, Any]) -> str:
 
 _DAILY_EPSILON = 1
 _CLIP = (0, 20_000)
-_DAILY = Publish.from_json(
-    {
-        "column": "cost",
-        "time": "day",
-        "start": "2024-01-01",
-        "horizon": 88,
-        "view": "each_period",
-        "clip": _CLIP,
-        "epsilon": _DAILY_EPSILON,
-    }
+_DAILY = Publish(
+    "cost",
+    time="day",
+    start="2024-01-01",
+    horizon=88,
+    view="each_period",
+    clip=_CLIP,
+    epsilon=_DAILY_EPSILON,
 )
-
-Days = list[npt.NDArray[np.float64]]
 
 
 def publish(stage: Stage) -> Chapter:
@@ -298,9 +259,8 @@ def publish(stage: Stage) -> Chapter:
     days = [costs[index == t] for t in open_days]
     shown = [release.answer["series"][t] for t in open_days]
     worst = max(days, key=np.max)
-    seen = naive_power(np.delete(worst, worst.argmax()), float(worst.max()), _DAILY_EPSILON).at(
-        0.05
-    )
+    others = np.delete(worst, worst.argmax())
+    seen = naive_power(others, float(worst.max()), _DAILY_EPSILON).at(0.05)
     allowed = publisher_power(_DAILY.plan(stage.curator.card)).at(0.05)
     asked = Asked(
         "publish",
@@ -322,15 +282,15 @@ def publish(stage: Stage) -> Chapter:
     return Chapter("A mean kept current", (asked,), words, _publish_picture(days, shown))
 
 
-def _publish_picture(days: Days, shown: list[dict[str, Any]]) -> str:
+def _publish_picture(days: list[npt.NDArray[np.float64]], shown: list[dict[str, Any]]) -> str:
     """Both series, with the day of the largest bill."""
     worst = int(np.argmax([day.max() for day in days]))
     released = [float(point["value"]) for point in shown]
     naive = [float(value) for value in naive_release(days, _DAILY_EPSILON, rng=1)]
     high = max(_CLIP[1], *naive) * 1.02
-    halves = []
+    plots = {}
     for name, values in (("released naively", naive), ("released by the curator", released)):
-        plot = Plot(
+        plot = plots[name] = Plot(
             Axis("day", 0, len(days)),
             Axis("mean bill", 0, high),
             f"The mean bill of each day, {name}",
@@ -344,12 +304,19 @@ def _publish_picture(days: Days, shown: list[dict[str, Any]]) -> str:
         )
         largest = Dot(worst, values[worst], f"day {worst}: {values[worst]:,.0f}", "bad")
         plot.dots([largest], radius=5)
-        halves.append(f'<div class="half"><h3>{name}</h3>{plot.svg()}</div>')
     return figure(
         "The mean bill of each day. The red dot is the day of the largest bill: in the naive "
         "series it shows, in the curator's it is one day like any other.",
-        f'<div class="pair">{"".join(halves)}</div>',
+        _pair(plots),
     )
+
+
+def _pair(plots: dict[str, Plot]) -> str:
+    """Two plots beside each other, under their names."""
+    halves = (
+        f'<div class="half"><h3>{name}</h3>{plot.svg()}</div>' for name, plot in plots.items()
+    )
+    return f'<div class="pair">{"".join(halves)}</div>'
 
 
 _PATIENT = {"age": 74, "bmi": 44.0, "systolic": 222}
@@ -361,12 +328,15 @@ _LEVELS = (1e-4, 0.01, 0.1, 0.3)
 
 def identify(stage: Stage) -> Chapter:
     """Ask about one patient under both promises."""
-    everyone = _question("differential", _EPSILON)
-    member = _question("sensitive", _EPSILON)
-    answers = [
-        _asked(stage, everyone, "Is this member an outlier?"),
-        _asked(stage, member, "The same, covering typical ones"),
-    ]
+    answers = []
+    for notion, words in (
+        ("differential", "Is this member an outlier?"),
+        ("sensitive", "The same, covering typical ones"),
+    ):
+        question = _question(notion, _EPSILON)
+        release = stage.curator.ask(question)
+        answer, error = "yes" if release.answer else "no", f"wrong {_often(question.wrong(1, 1))}"
+        answers.append(_asked(question, release, words, answer, error))
     words = (
         "A patient in the data, of age 74 with a body mass index of 44 and a systolic pressure of "
         f"222: an anomaly? Under differential privacy the answer is {answers[0].answer}, and it is "
@@ -384,26 +354,21 @@ def _question(notion: str, epsilon: str) -> Identify:
     return Identify(_PATIENT, model=_ALONE, k=2, epsilon=epsilon, notion=notion)
 
 
-def _asked(stage: Stage, question: Identify, words: str) -> Asked:
-    release = stage.curator.ask(question)
-    answer = "yes" if release.answer else "no"
-    error = f"wrong {_often(question.wrong(1, 1))}"
-    return Asked("identify", words, answer, error, question.epsilon, release.statement)
-
-
 def _identify_picture(stage: Stage) -> str:
     """A privacy map, for the custodian's eyes only; made-up data may be shown like this."""
     data = stage.rows.matrix(_VITALS)
-    most = max(_most(_question("sensitive", price)) for price in _IDENTIFY_PRICES)
+    questions = [_question("sensitive", price) for price in _IDENTIFY_PRICES]
+    # With so many records near, more change nothing.
+    most = _ALONE.beta + max(law.error_cap(each.epsilon, each.error_floor) for each in questions)
     near = count_all(data, _ALONE.radius, cap=most)
     order = np.argsort(-near, kind="stable")  # those who stand alone on top
     tables = {
         notion: [_by_count(_question(notion, price), most) for price in _IDENTIFY_PRICES]
         for notion in ("differential", "sensitive")
     }
-    halves = []
+    plots = {}
     for notion, frames in tables.items():
-        plot = Plot(
+        plot = plots[f"{notion} privacy"] = Plot(
             Axis("body mass index", 10, 60),
             Axis("systolic pressure", 70, 240),
             f"Every patient, coloured by how often the answer about them is wrong under {notion} "
@@ -425,20 +390,14 @@ def _identify_picture(stage: Stage) -> str:
             ),
             of=notion,
         )
-        halves.append(f'<div class="half"><h3>{notion} privacy</h3>{plot.svg()}</div>')
     return figure(
         "Every patient, coloured by how often the answer about them is wrong: blue almost never, "
         "red nearly every second time. Point at a patient; move the slider to change the price. "
         "Such a map is for the custodian alone; this clinic is made up.",
-        f'<div class="pair">{"".join(halves)}</div>',
+        _pair(plots),
         control=slider("ε", _IDENTIFY_PRICES, _IDENTIFY_START),
         by_count=tables,
     )
-
-
-def _most(question: Identify) -> int:
-    """With so many records near, more change nothing."""
-    return _ALONE.beta + law.error_cap(question.epsilon, question.error_floor)
 
 
 def _by_count(question: Identify, most: int) -> dict[str, list[Any]]:
@@ -447,18 +406,14 @@ def _by_count(question: Identify, most: int) -> dict[str, list[Any]]:
     return {
         "levels": [sum(chance >= level for level in _LEVELS) for chance in chances],
         "words": [
-            f", {_near(n, most)} within {_ALONE.radius:g}: wrong {_often(chance)}"
+            f", {n - 1}{' or more' if n >= most else ''} other{'' if n == 2 else 's'} within "
+            f"{_ALONE.radius:g}: wrong {_often(chance)}"
             for n, chance in enumerate(chances)
         ],
     }
 
 
 def _often(chance: float) -> str:
-    return (
-        f"1 time in {round(1 / chance):,}" if chance < 0.01 else f"{100 * chance:.0f} % of the time"
-    )
-
-
-def _near(count: int, most: int) -> str:
-    others = count - 1
-    return f"{others}{' or more' if count >= most else ''} other{'' if others == 1 else 's'}"
+    if chance < 0.01:
+        return f"1 time in {round(1 / chance):,}"
+    return f"{100 * chance:.0f} % of the time"

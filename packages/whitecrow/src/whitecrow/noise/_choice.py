@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 
-from whitecrow.noise._exact import COIN_WIDTH, WIDTH, Bounds, Table, exp_coin, exp_neg
+from whitecrow.noise._exact import COIN_WIDTH, WIDTH, Bounds, Table, exp_neg, toss
 from whitecrow.noise._source import (
     Rational,
     Source,
@@ -27,18 +28,16 @@ def level_table(
     Levels are visited from the best down; each exponential is the one before times that of the
     step, so that thousands of evenly spaced levels cost one exponential.
     """
-    best = max(level for level, count in zip(levels, counts, strict=True) if count)
     order = sorted(filter(counts.__getitem__, range(len(levels))), key=lambda i: -levels[i])
-    low = [0] * len(levels)
-    high = [0] * len(levels)
+    best = levels[order[0]]
+    low, high = [0] * len(levels), [0] * len(levels)
     falls: dict[Rational, Bounds] = {}
     least, most, previous = 1 << _BITS, 1 << _BITS, best
     for index in order:
         step = previous - levels[index]
         if step:
             if step not in falls:
-                exponent = eta * step
-                falls[step] = exp_neg(exponent.numerator, exponent.denominator, _BITS)
+                falls[step] = exp_neg(*(eta * step).as_integer_ratio(), _BITS)
             least = least * falls[step][0] >> _BITS
             most = (most * falls[step][1] >> _BITS) + 1
             previous = levels[index]
@@ -47,8 +46,7 @@ def level_table(
     def refine(index: int, bits: int) -> Bounds:
         if not counts[index]:
             return 0, 0
-        exponent = eta * (best - levels[index])
-        least, most = exp_neg(exponent.numerator, exponent.denominator, bits)
+        least, most = exp_neg(*(eta * (best - levels[index])).as_integer_ratio(), bits)
         return counts[index] * least, counts[index] * most
 
     return Table(low, high, _BITS, refine, width)
@@ -144,9 +142,9 @@ def flip_in_order(
         pick = source.below(len(order))
         order[-1], order[pick] = order[pick], order[-1]
         candidate = order.pop()
-        exponent = eta * (best - utilities[candidate])
+        chance = partial(exp_neg, *(eta * (best - utilities[candidate])).as_integer_ratio())
         # The best candidate's coin always shows heads, so the walk ends before the list does.
-        if exp_coin(source, exponent.numerator, exponent.denominator, width):
+        if toss(source, chance, width):
             return candidate
 
 

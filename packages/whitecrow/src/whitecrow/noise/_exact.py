@@ -93,13 +93,7 @@ def exp_neg(numerator: int, denominator: int, bits: int) -> Bounds:
 
 
 def powers(base: Bounds, count: int, bits: int) -> tuple[list[int], list[int]]:
-    """Enclose the powers 0 .. count of a number in [0, 1], given its enclosure.
-
-    Examples
-    --------
-    >>> powers((128, 128), 3, bits=8)
-    ([256, 128, 64, 32], [256, 129, 65, 33])
-    """
+    """Enclose the powers 0 .. count of a number in [0, 1], given its enclosure."""
     low_base, high_base = base
     least = most = 1 << bits
     low, high = [least], [most]
@@ -123,14 +117,15 @@ def divide(upper: Bounds, lower: Bounds, bits: int) -> Bounds:
     return low, -((-upper[1] << bits) // lower[0])
 
 
-def root(value: int, degree: int) -> int:
-    """Return the whole part of the ``degree``-th root of a whole number.
+def share(amount: Bounds, factor: int, rest: int, bits: int) -> Bounds:
+    """Enclose ``factor y / (rest + y)``, which grows with y: each end comes from one end of y."""
+    least, most = amount
+    base = rest << bits
+    return (factor * least << bits) // (base + least), -((-factor * most << bits) // (base + most))
 
-    Examples
-    --------
-    >>> root(80, 4), root(81, 4)
-    (2, 3)
-    """
+
+def root(value: int, degree: int) -> int:
+    """Return the whole part of the ``degree``-th root of a whole number, by Newton's method."""
     if degree == 1 or value < 2:
         return value
     guess = 1 << -(-value.bit_length() // degree)
@@ -247,9 +242,8 @@ def bernoulli(p: Rational, source: Source | None = None) -> bool:
     return (source or system_source()).below(denominator) < numerator
 
 
-def exp_coin(source: Source, numerator: int, denominator: int, width: int = COIN_WIDTH) -> bool:
-    """Return True with probability ``exp(-numerator/denominator)``; the arguments are trusted."""
-    chance = partial(exp_neg, numerator, denominator)
+def toss(source: Source, chance: Callable[[int], Bounds], width: int = COIN_WIDTH) -> bool:
+    """Return True with the probability that ``chance(bits)`` encloses."""
     return undercuts(source, chance, source.bits(width), width, width)
 
 
@@ -264,26 +258,13 @@ def bernoulli_exp(x: Rational, source: Source | None = None) -> bool:
     >>> bernoulli_exp(0), bernoulli_exp(10**6)
     (True, False)
     """
-    numerator, denominator = ratio(x, "bernoulli_exp", "x", zero=True)
-    return exp_coin(source or system_source(), numerator, denominator)
+    chance = partial(exp_neg, *ratio(x, "bernoulli_exp", "x", zero=True))
+    return toss(source or system_source(), chance)
 
 
 def logistic(numerator: int, denominator: int, bits: int) -> Bounds:
     """Enclose ``e^-x / (1 + e^-x)`` for the rational ``x = numerator/denominator >= 0``."""
-    low, high = exp_neg(numerator, denominator, bits)
-    one = 1 << bits
-    # y / (1 + y) grows with y, so each end comes from one end of the enclosure.
-    return divide((low, low), (one + low, one + low), bits)[0], divide(
-        (high, high), (one + high, one + high), bits
-    )[1]
-
-
-def logistic_coin(
-    source: Source, numerator: int, denominator: int, width: int = COIN_WIDTH
-) -> bool:
-    """Return True with probability ``e^-x / (1 + e^-x)``; the arguments are trusted."""
-    chance = partial(logistic, numerator, denominator)
-    return undercuts(source, chance, source.bits(width), width, width)
+    return share(exp_neg(numerator, denominator, bits), 1, 1, bits)
 
 
 def bernoulli_logistic(x: Rational, source: Source | None = None) -> bool:
@@ -297,5 +278,5 @@ def bernoulli_logistic(x: Rational, source: Source | None = None) -> bool:
     >>> bernoulli_logistic(10**6)
     False
     """
-    numerator, denominator = ratio(x, "bernoulli_logistic", "x", zero=True)
-    return logistic_coin(source or system_source(), numerator, denominator)
+    chance = partial(logistic, *ratio(x, "bernoulli_logistic", "x", zero=True))
+    return toss(source or system_source(), chance)

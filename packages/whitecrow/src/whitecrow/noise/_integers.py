@@ -16,10 +16,11 @@ from whitecrow.noise._exact import (
     Bounds,
     Table,
     divide,
-    exp_coin,
     exp_neg,
     powers,
     root,
+    share,
+    toss,
     undercuts,
 )
 from whitecrow.noise._source import Rational, Source, positive_whole, ratio, system_source
@@ -183,12 +184,12 @@ class Gaussian:
     def far_magnitude(self, source: Source) -> int | None:
         """Return one magnitude of the blocks past the table, or None."""
         slope = 2 * self.count * self.block * self.block
-        law = Geometric(slope * self.numerator, self.twice, self.width, reach=self.reach)
-        beyond = law.draw(source)
+        exponent = slope * self.numerator, self.twice
+        beyond = Geometric(*exponent, self.width, reach=self.reach).draw(source)
         value = (self.count + beyond) * self.block + source.bits(self.block.bit_length() - 1)
         excess = value * value - (self.count * self.block) ** 2 - slope * beyond
-        kept = exp_coin(source, excess * self.numerator, self.twice, self.width)
-        return value if kept else None
+        chance = partial(exp_neg, excess * self.numerator, self.twice)
+        return value if toss(source, chance, self.width) else None
 
     def draw(self, source: Source) -> int:
         return two_sided(self.magnitude, source)
@@ -216,24 +217,19 @@ class CoreTail:
 
     def tail_mass(self, bits: int) -> Bounds:
         """Enclose the probability ``c e^-c / (B + e^-c)`` of the tail, both sides together."""
-        low, high = exp_neg(self.tail + 1, 1, bits)
-        base = self.tail << bits
-        least = divide(((self.tail + 1) * low,) * 2, (base + low,) * 2, bits)[0]
-        return least, divide(((self.tail + 1) * high,) * 2, (base + high,) * 2, bits)[1]
+        return share(exp_neg(self.tail + 1, 1, bits), self.tail + 1, self.tail, bits)
 
     def draw(self, source: Source) -> int:
-        tail = undercuts(source, self.tail_mass, 0, 0, self.width)
-        half = self.tail_half(source) if tail else self.core_half(source, self.law.draw(source))
+        if undercuts(source, self.tail_mass, width=self.width):
+            half = self.tail_half(source)
+        else:
+            half = self.law.draw(source)
+            while half > self.corner or (  # beyond the core: drawn again
+                half == self.corner and not undercuts(source, self._corner, width=self.width)
+            ):
+                half = self.law.draw(source)
         magnitude = (half + 1) // 2
         return -magnitude if source.bits(1) else magnitude
-
-    def core_half(self, source: Source, half: int) -> int:
-        """Return a half-step count within the core, from a first draw that may lie beyond."""
-        while half > self.corner or (
-            half == self.corner and not undercuts(source, self._corner, 0, 0, self.width)
-        ):
-            half = self.law.draw(source)
-        return half
 
     def _corner(self, bits: int) -> Bounds:
         """Enclose the part of the half-step ``corner`` that lies within the core."""
@@ -273,14 +269,8 @@ def two_sided(magnitude: Callable[[Source], int | None], source: Source) -> int:
             return -value
 
 
-@lru_cache(maxsize=256)
-def _geometric(numerator: int, denominator: int) -> Geometric:
-    return Geometric(numerator, denominator)
-
-
-@lru_cache(maxsize=256)
-def _gaussian(numerator: int, denominator: int) -> Gaussian:
-    return Gaussian(numerator, denominator)
+_geometric = lru_cache(maxsize=256)(Geometric)
+_gaussian = lru_cache(maxsize=256)(Gaussian)
 
 
 def geometric(x: Rational, source: Source | None = None) -> int:

@@ -12,6 +12,7 @@ import operator
 import os
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
@@ -24,9 +25,7 @@ class _Words(str):
     """Words for the "Got ..." of a message, shown without quotes."""
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = str.__str__
 
 
 def refuse(owner: str, parameter: str, must: str, got: str, hint: str = "") -> InvalidInput:
@@ -39,17 +38,13 @@ _HINT = "A float has no place in a draw: write Fraction('0.1') or Fraction(1, 10
 
 def signed_ratio(value: Rational, owner: str, parameter: str) -> tuple[int, int]:
     """Return numerator and denominator of a rational; refuse everything else."""
-    if type(value) is Fraction:
-        return value.numerator, value.denominator
     if type(value) is int:
         return value, 1
     if isinstance(value, Fraction):
         return value.numerator, value.denominator
     if not isinstance(value, bool):
-        try:
+        with suppress(TypeError):
             return operator.index(value), 1
-        except TypeError:
-            pass
     kind = type(value).__name__
     raise refuse(owner, parameter, "a Fraction or a whole number", f"a {kind}", _HINT)
 
@@ -71,15 +66,10 @@ def positive_whole(value: int, owner: str, parameter: str) -> int:
     raise refuse(owner, parameter, "a whole number of at least 1", "another number")
 
 
-def _exact(value: Rational, owner: str, parameter: str) -> Rational:
-    numerator, denominator = signed_ratio(value, owner, parameter)
-    return numerator if denominator == 1 else Fraction(numerator, denominator)
-
-
 def ratios(values: Iterable[Rational], owner: str, parameter: str) -> list[Rational]:
     """Return a list of exact rationals from any sequence, numpy integers included."""
     listed: list[Rational] = [
-        value if type(value) is int else _exact(value, owner, parameter)
+        value if type(value) is int else Fraction(*signed_ratio(value, owner, parameter))
         for value in (values.tolist() if hasattr(values, "tolist") else values)
     ]
     if not listed:
@@ -139,7 +129,10 @@ class PooledSource:
             try:
                 return self._pool.pop()
             except IndexError:
-                return self._refill()
+                fresh: list[int] = list(_PAGE_FORMAT.unpack(self.octets(8 * _PAGE)))
+                word = fresh.pop()
+                self._pool.extend(fresh)
+                return word
         if 0 <= k < 64:
             return self.bits(64) >> (64 - k)
         if k < 0:
@@ -148,12 +141,6 @@ class PooledSource:
 
     def below(self, n: int) -> int:
         return uniform_below(self, n)
-
-    def _refill(self) -> int:
-        fresh: list[int] = list(_PAGE_FORMAT.unpack(self.octets(8 * _PAGE)))
-        word = fresh.pop()
-        self._pool.extend(fresh)
-        return word
 
 
 class _SystemSource(PooledSource):

@@ -30,9 +30,7 @@ from whitecrow.noise._source import Rational, Source, positive_whole, ratio, ref
 
 Words: TypeAlias = NDArray[np.uint64]
 Draws: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
 
-_MASK = (1 << WIDTH) - 1
 _LARGEST = 1 << 50  # scales up to here cannot overflow 64 bits
 _RADIX = 1024  # larger tables than those of a single draw: many draws share the work of making them
 _FINENESS = 64
@@ -43,10 +41,9 @@ def draw_words(source: Source, size: int) -> Words:
     return np.frombuffer(octets, dtype="<u8").astype(np.uint64, copy=False)
 
 
-def _signs(source: Source, size: int) -> Flags:
+def _signs(source: Source, size: int) -> NDArray[np.bool_]:
     octets = source.bits(8 * (-(-size // 8))).to_bytes(-(-size // 8), "little")
-    flags: Flags = np.unpackbits(np.frombuffer(octets, dtype=np.uint8), count=size).astype(bool)
-    return flags
+    return np.unpackbits(np.frombuffer(octets, dtype=np.uint8), count=size).astype(np.bool_)
 
 
 def _indices(source: Source, table: Table, size: int) -> Draws:

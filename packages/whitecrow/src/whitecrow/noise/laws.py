@@ -7,7 +7,7 @@ probabilities are enclosed between fractions in ``tests/noise/bounds.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 from math import ceil, exp, expm1, log, pi, sqrt
 from statistics import NormalDist
@@ -21,13 +21,7 @@ Real = Rational | float
 
 
 def geometric_pmf(k: int, x: Real) -> float:
-    """Return ``(1 - e^-x) e^(-xk)``.
-
-    Examples
-    --------
-    >>> round(geometric_pmf(0, 1) + geometric_pmf(1, 1), 6) == round(1 - exp(-2), 6)
-    True
-    """
+    """Return ``(1 - e^-x) e^(-xk)``."""
     return -expm1(-float(x)) * exp(-float(x) * k) if k >= 0 else 0.0
 
 
@@ -97,13 +91,7 @@ def _upper(probability: float) -> float:
 
 
 def exponential_levels_pmf(levels: Sequence[Real], counts: Sequence[int], eta: Real) -> list[float]:
-    """Return the probabilities proportional to ``counts[l] e^(eta levels[l])``.
-
-    Examples
-    --------
-    >>> exponential_levels_pmf([0, 0], [3, 1], eta=1)
-    [0.75, 0.25]
-    """
+    """Return the probabilities proportional to ``counts[l] e^(eta levels[l])``."""
     best = max(level for level, count in zip(levels, counts, strict=True) if count)
     weights = [
         count * exp(-float(eta * (best - level))) if count else 0.0
@@ -137,11 +125,8 @@ def permute_and_flip_pmf(utilities: Sequence[Real], eta: Real) -> list[float]:
     nodes, weights = np.polynomial.legendre.leggauss(len(coins) // 2 + 1)
     times = (nodes + 1) / 2
     factors = 1 - times[:, None] * coins[None, :]
-    laws = []
-    for index, coin in enumerate(coins):
-        others = np.delete(factors, index, axis=1).prod(axis=1)
-        laws.append(float(coin * (weights / 2) @ others))
-    return laws
+    others = (np.delete(factors, index, axis=1).prod(axis=1) for index in range(len(coins)))
+    return [float(coin * (weights / 2) @ tails) for coin, tails in zip(coins, others, strict=True)]
 
 
 def top_pmf(utilities: Sequence[Real], eta: Real, h: int) -> dict[tuple[int, ...], float]:
@@ -168,24 +153,11 @@ def top_pmf(utilities: Sequence[Real], eta: Real, h: int) -> dict[tuple[int, ...
 # -- heavy tails, rounded --
 
 
-def _rounded(k: int, scale: Real, survival: Callable[[float], float]) -> float:
-    """Return ``P(round(scale * Z) = k)`` for symmetric Z from ``P(|Z| > z)``."""
-    s = float(scale)
-    if k == 0:
-        return 1 - survival(0.5 / s)
-    return (survival((abs(k) - 0.5) / s) - survival((abs(k) + 0.5) / s)) / 2
-
-
 def core_tail_survival(z: float, tail: int) -> float:
     """Return ``P(|Z| > z)`` of the ideal noise with Laplace core and power tail, z at least 0.
 
     With ``c = B + 1`` and the total mass ``N = 1 + e^-c / B``: ``(e^-z + e^-c / B) / N`` up to c,
     ``e^-c (c/B) (c/z)^B / N`` beyond.
-
-    Examples
-    --------
-    >>> core_tail_survival(0, 3)
-    1.0
     """
     c = tail + 1
     corner = exp(-c)
@@ -213,4 +185,8 @@ def core_tail_quantile(probability: float, tail: int) -> float:
 
 def core_tail_pmf(k: int, scale: Real, tail: int) -> float:
     """Return the probability that :func:`whitecrow.noise.core_tail` gives ``k``."""
-    return _rounded(k, scale, lambda z: core_tail_survival(z, tail))
+    s = float(scale)
+    if k == 0:
+        return 1 - core_tail_survival(0.5 / s, tail)
+    near, far = (abs(k) - 0.5) / s, (abs(k) + 0.5) / s
+    return (core_tail_survival(near, tail) - core_tail_survival(far, tail)) / 2

@@ -13,16 +13,7 @@ from whitecrow.noise._source import PooledSource, Source
 
 
 class SeededSource(PooledSource):
-    """The stream SHAKE-256(seed, 0), SHAKE-256(seed, 1), ...; the same seed gives the same draws.
-
-    .. warning::
-       Hazardous: never use it for a release. See the module's warning.
-
-    Examples
-    --------
-    >>> SeededSource(1).below(1000) == SeededSource(1).below(1000)
-    True
-    """
+    """The stream SHAKE-256(seed, 0), SHAKE-256(seed, 1), ...; **hazardous**, as the module says."""
 
     def __init__(self, seed: int | str | bytes) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a release promises: guarantees, their order, conversion and composition, and the wall."""
+"""What a release promises: guarantees, their order, conversion and composition; private facts."""
 
 from whitecrow.privacy.composition import (
     ORDERS,

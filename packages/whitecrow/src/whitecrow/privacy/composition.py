@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
@@ -43,6 +43,10 @@ _CONDITIONAL = (
 _REPLACE_ONE = (
     "A replace-one guarantee treats the number of records as public, so nothing follows from it "
     "for adding or removing a record; recalibrate the mechanism to add/remove instead."
+)
+_DELTA_ZERO = (
+    "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0 and below "
+    "1."
 )
 
 
@@ -92,9 +96,7 @@ def to_differential(guarantee: Guarantee) -> DifferentialPrivacy:
         raise NoConversion(_SP_TO_DP)
     if isinstance(guarantee, ConditionalPrivacy):
         raise NoConversion(_CONDITIONAL)
-    raise NoConversion(
-        "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0."
-    )
+    raise NoConversion(_DELTA_ZERO)
 
 
 def to_approximate(guarantee: Guarantee, delta: Exactly) -> DifferentialPrivacy:
@@ -108,17 +110,10 @@ def to_approximate(guarantee: Guarantee, delta: Exactly) -> DifferentialPrivacy:
     delta = exact(delta, owner="to_approximate", parameter="delta", positive=False)
     if not isinstance(guarantee, ZeroConcentrated):
         return to_differential(guarantee)
-    _check_delta(delta)
+    if not 0 < delta < 1:
+        raise NoConversion(_DELTA_ZERO)
     epsilon = guarantee.rho + 2 * sqrt_upper(guarantee.rho * log_inverse_upper(delta))
     return DifferentialPrivacy(Fraction(in_units(epsilon), UNITS_OF_LOSS), delta, guarantee.unit)
-
-
-def _check_delta(delta: Fraction) -> None:
-    if not 0 < delta < 1:
-        raise NoConversion(
-            "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0 "
-            "and below 1."
-        )
 
 
 ORDERS = tuple(2**power for power in range(11))
@@ -143,7 +138,8 @@ def at_any_stop(guarantee: ZeroConcentrated, delta: Exactly) -> DifferentialPriv
     5.9278
     """
     delta = exact(delta, owner="at_any_stop", parameter="delta", positive=False)
-    _check_delta(delta)
+    if not 0 < delta < 1:
+        raise NoConversion(_DELTA_ZERO)
     rho = in_units(guarantee.rho)
     epsilon = min((1 + order) * rho + extra for order, extra in penalties(delta))
     return DifferentialPrivacy(Fraction(epsilon, UNITS_OF_LOSS), delta, guarantee.unit)
@@ -181,9 +177,7 @@ def best_order(epsilon: Fraction, delta: Fraction) -> int:
     """Return the order at which the largest sum of rho stays within epsilon at half of delta."""
     orders: list[int] = [*range(1, 8), *(m << power for power in range(7) for m in range(8, 16))]
     most = in_units(epsilon)
-    fits: dict[Fraction, int] = {
-        Fraction(most - _penalty(order, delta / 2), 1 + order): order for order in orders
-    }
+    fits = {Fraction(most - _penalty(order, delta / 2), 1 + order): order for order in orders}
     return fits[max(fits)]
 
 
@@ -205,24 +199,26 @@ def to_sensitive(guarantee: Guarantee, zones: tuple[Zone, ...]) -> SensitivePriv
     if isinstance(guarantee, ConditionalPrivacy):
         raise NoConversion(_CONDITIONAL)
     epsilon, delta, missing = _beyond(guarantee, zones)
-    if missing:
+    if missing is not None:
         raise NoConversion(
             "This sensitive guarantee covers fewer records than the one asked for: "
-            f"it covers only those with {clause(missing[0], which_card=True)}."
+            f"it covers only those with {clause(missing, which_card=True)}."
         )
     return SensitivePrivacy.over(epsilon, zones, delta)
 
 
-def _beyond(guarantee: Guarantee, zones: tuple[Zone, ...]) -> tuple[Fraction, Fraction, list[Zone]]:
-    """Return epsilon and delta, and which zones of a guarantee do not follow from others."""
-    if not isinstance(guarantee, SensitivePrivacy | ConditionalPrivacy):
-        guarantee = to_differential(guarantee)
-        if guarantee.unit == "replace_one":
-            raise NoConversion(_REPLACE_ONE)
-        return guarantee.epsilon, guarantee.delta, []
-    needed = (zone for zone in guarantee.zones if not zone.everyone)
-    missing = [zone for zone in needed if not any(mine.inside(zone) for mine in zones)]
-    return guarantee.epsilon, guarantee.delta, missing
+def _beyond(
+    guarantee: Guarantee, zones: tuple[Zone, ...]
+) -> tuple[Fraction, Fraction, Zone | None]:
+    """Return epsilon and delta, and a zone of the guarantee that does not follow from others."""
+    if isinstance(guarantee, SensitivePrivacy | ConditionalPrivacy):
+        needed = (zone for zone in guarantee.zones if not zone.everyone)
+        missing = (zone for zone in needed if not any(mine.inside(zone) for mine in zones))
+        return guarantee.epsilon, guarantee.delta, next(missing, None)
+    same = to_differential(guarantee)
+    if same.unit == "replace_one":
+        raise NoConversion(_REPLACE_ONE)
+    return same.epsilon, same.delta, None
 
 
 def to_conditional(
@@ -230,13 +226,12 @@ def to_conditional(
 ) -> ConditionalPrivacy:
     """Conditional privacy where all conditions hold, from anything that covers those edges."""
     if isinstance(guarantee, ConditionalPrivacy):
-        further = [c for c in guarantee.conditions if c not in conditions]
-        if further:
-            raise NoConversion(
-                f"This guarantee holds only under a further condition: {further[0]}."
-            )
+        for condition in guarantee.conditions:
+            if condition not in conditions:
+                words = f"This guarantee holds only under a further condition: {condition}."
+                raise NoConversion(words)
     epsilon, delta, missing = _beyond(guarantee, zones)
-    if missing:
+    if missing is not None:
         raise NoConversion(_SP_TO_DP)
     return ConditionalPrivacy(epsilon, conditions[0], conditions[1:], delta, zones)
 
@@ -253,35 +248,26 @@ def at_least_as_strong(one: Guarantee, other: Guarantee) -> bool:
     False
     """
     try:
-        if isinstance(other, ZeroConcentrated):
-            one = to_concentrated(one)
-            if other.unit == "replace_one":
-                one = to_replace_one(one)
-            assert isinstance(one, ZeroConcentrated)
-            return one.unit == other.unit and one.rho <= other.rho
-        if isinstance(one, ZeroConcentrated):
-            if other.delta == 0:
-                return one.rho == 0
-            if isinstance(other, DifferentialPrivacy) and other.unit == "replace_one":
-                one = to_replace_one(one)
-            one = to_approximate(one, other.delta)
-        if isinstance(other, SensitivePrivacy):
-            return _within(to_sensitive(one, other.zones), other)
-        if isinstance(other, ConditionalPrivacy):
-            return _within(to_conditional(one, other.conditions, other.zones), other)
-        if other.unit == "replace_one":
+        if getattr(other, "unit", "add_remove") == "replace_one":
             one = to_replace_one(one)
-        same = to_differential(one)
-        return same.unit == other.unit and _within(same, other)
+        if isinstance(other, ZeroConcentrated):
+            concentrated = to_concentrated(one)
+            return concentrated.unit == other.unit and concentrated.rho <= other.rho
+        if isinstance(one, ZeroConcentrated):  # of which only that with rho 0 is pure
+            pure = DifferentialPrivacy(Fraction(0), unit=one.unit)
+            one = to_approximate(one, other.delta) if one.rho else pure
+        same: DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy
+        if isinstance(other, SensitivePrivacy):
+            same = to_sensitive(one, other.zones)
+        elif isinstance(other, ConditionalPrivacy):
+            same = to_conditional(one, other.conditions, other.zones)
+        else:
+            same = to_differential(one)
+            if same.unit != other.unit:
+                return False
+        return same.epsilon <= other.epsilon and same.delta <= other.delta
     except NoConversion:
         return False
-
-
-def _within(
-    one: DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy,
-    other: DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy,
-) -> bool:
-    return one.epsilon <= other.epsilon and one.delta <= other.delta
 
 
 def to_tailored(guarantee: Guarantee, distance: int | None) -> Fraction:
@@ -417,13 +403,7 @@ def compose(guarantees: Sequence[Guarantee], *, delta: Exactly | None = None) ->
         common = [to_differential(part) for part in parts]
     epsilon = sum((part.epsilon for part in common), Fraction(0))
     spent = sum((part.delta for part in common), Fraction(0))
-    if conditions:
-        return ConditionalPrivacy(epsilon, conditions[0], conditions[1:], spent, zones)
-    if zones:
-        return SensitivePrivacy.over(epsilon, zones, spent)
-    first_part = common[0]
-    unit = first_part.unit if isinstance(first_part, DifferentialPrivacy) else "add_remove"
-    return DifferentialPrivacy(epsilon, spent, unit)
+    return replace(common[0], epsilon=epsilon, delta=spent)
 
 
 @dataclass(frozen=True)
@@ -484,22 +464,8 @@ def joint_promise(
 
     A person loses what the datasets cost that hold their records: at most the dearest few. Each
     site's release is private for every person, whatever the other sites' data are, so the losses
-    of those that a person is in add up, and the others have none.
-
-    Parameters
-    ----------
-    prices : sequence of DifferentialPrivacy
-        One a site, in one unit.
-    apart : bool
-        Whether nobody has records at two sites.
-    overlap : int
-        At how many sites one person may have records; 0 for all of them, or one if apart.
-
-    Examples
-    --------
-    >>> prices = [DifferentialPrivacy(epsilon) for epsilon in ("1", "1/2", "1/4")]
-    >>> joint_promise(prices, False, 2)[0].epsilon
-    Fraction(3, 2)
+    of those that a person is in add up, and the others have none. One person may have records at
+    ``overlap`` of the sites (0: at all of them, or at one where they are ``apart``).
     """
     count = len(prices)
     overlap = overlap or (1 if apart else count)

@@ -1,4 +1,4 @@
-"""The wall: exact private quantities live in objects that cannot be shown by accident."""
+"""Private facts: exact quantities live in objects that cannot be shown by accident."""
 
 from __future__ import annotations
 
@@ -30,9 +30,6 @@ class Facts:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return _WITHHELD
-
-    def __str__(self) -> str:
         return _WITHHELD
 
     def __format__(self, _specification: str) -> str:

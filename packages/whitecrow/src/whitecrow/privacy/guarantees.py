@@ -31,10 +31,32 @@ UNITS = {
 }
 
 
-class Shown:
-    """Prints a guarantee as one would write it: exact numbers as text, defaults left out."""
+class _Promise:
+    """What all promises have: exact numbers, and text in which defaults are left out."""
 
     __slots__ = ()
+    notion: ClassVar[str]
+    _numbers: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
+
+    def __post_init__(self) -> None:
+        """Read the numbers; a delta is below 1."""
+        owner = type(self).__name__
+        for name in self._numbers:
+            given = value = getattr(self, name)
+            if type(given) is not Fraction or given < 0:  # else it was read before
+                value = exact(given, owner=owner, parameter=name, positive=False)
+            if name == "delta" and value >= 1:
+                raise invalid(owner, name, "at least 0 and below 1", given)
+            object.__setattr__(self, name, value)
+        unit = getattr(self, "unit", "add_remove")
+        if unit not in UNITS:
+            raise invalid(owner, "unit", "'add_remove' or 'replace_one'", unit)
+
+    def to_json(self) -> dict[str, object]:
+        """Return a plain JSON object."""
+        numbers = {name: str(getattr(self, name)) for name in self._numbers}
+        unit = {"unit": self.unit} if hasattr(self, "unit") else {}
+        return {"notion": self.notion, **numbers, **unit}
 
     def __repr__(self) -> str:
         parts = []
@@ -107,34 +129,8 @@ Unit = Literal["add_remove", "replace_one"]
 # The promises
 
 
-def _check_unit(promise: DifferentialPrivacy | ZeroConcentrated) -> None:
-    if promise.unit not in UNITS:
-        owner = type(promise).__name__
-        raise invalid(owner, "unit", "'add_remove' or 'replace_one'", promise.unit)
-
-
-def _make_exact(promise: object, *names: str) -> None:
-    """Read the numbers of a promise that is being made; a delta is below 1."""
-    owner = type(promise).__name__
-    for name in names:
-        given = value = getattr(promise, name)
-        if type(given) is not Fraction or given < 0:  # else it was read before
-            value = exact(given, owner=owner, parameter=name, positive=False)
-        if name == "delta" and value >= 1:
-            raise invalid(owner, name, "at least 0 and below 1", given)
-        object.__setattr__(promise, name, value)
-
-
-def _amounts(
-    promise: DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy,
-) -> dict[str, object]:
-    """Write what all promises of an epsilon and a delta have in their JSON."""
-    epsilon, delta = str(promise.epsilon), str(promise.delta)
-    return {"notion": promise.notion, "epsilon": epsilon, "delta": delta}
-
-
 @dataclass(frozen=True, repr=False)
-class DifferentialPrivacy(Shown):
+class DifferentialPrivacy(_Promise):
     """(ε, δ)-differential privacy.
 
     Parameters
@@ -155,21 +151,13 @@ class DifferentialPrivacy(Shown):
     unit: Unit = "add_remove"
     notion: ClassVar[str] = "differential"
 
-    def __post_init__(self) -> None:
-        _make_exact(self, "epsilon", "delta")
-        _check_unit(self)
-
     def statement(self) -> str:
         """Say in one sentence what is protected, and for whom."""
         return f"Everyone is protected: {UNITS[self.unit]}, {odds(self.epsilon, self.delta)}."
 
-    def to_json(self) -> dict[str, object]:
-        """Return a plain JSON object."""
-        return {**_amounts(self), "unit": self.unit}
-
 
 @dataclass(frozen=True, repr=False)
-class ZeroConcentrated(Shown):
+class ZeroConcentrated(_Promise):
     """ρ-zero-concentrated differential privacy.
 
     Parameters
@@ -183,10 +171,7 @@ class ZeroConcentrated(Shown):
     rho: Fraction
     unit: Unit = "add_remove"
     notion: ClassVar[str] = "concentrated"
-
-    def __post_init__(self) -> None:
-        _make_exact(self, "rho")
-        _check_unit(self)
+    _numbers: ClassVar[tuple[str, ...]] = ("rho",)
 
     def statement(self) -> str:
         """Say in one sentence what is protected, and for whom."""
@@ -194,10 +179,6 @@ class ZeroConcentrated(Shown):
             f"Everyone is protected: {UNITS[self.unit]}, the loss is that of "
             f"zero-concentrated differential privacy with rho {rounded_up(self.rho)}."
         )
-
-    def to_json(self) -> dict[str, object]:
-        """Return a plain JSON object."""
-        return {"notion": self.notion, "rho": str(self.rho), "unit": self.unit}
 
 
 ZoneColumn = str | tuple[str, str]
@@ -300,11 +281,8 @@ def intersect(zones: Iterable[Zone]) -> tuple[Zone, ...]:
         if other != zone:
             tau, radius = max(other.tau, zone.tau), min(other.radius, zone.radius)
             common[zone.place] = replace(zone, tau=tau, radius=radius)
-
-    def alphabetic(zone: Zone) -> tuple[str, tuple[tuple[str, ...], ...], str]:
-        return zone.metric, tuple(map(_words, zone.columns)), zone.card
-
-    return tuple(sorted(common.values(), key=alphabetic))
+    ordered = sorted(common.values(), key=lambda z: (z.metric, [*map(_words, z.columns)], z.card))
+    return tuple(ordered)
 
 
 def _words(column: ZoneColumn) -> tuple[str, ...]:
@@ -312,7 +290,7 @@ def _words(column: ZoneColumn) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, repr=False)
-class SensitivePrivacy(Shown):
+class SensitivePrivacy(_Promise):
     """(ε, k)-sensitive privacy: the promise of differential privacy to every sensitive record.
 
     Parameters
@@ -352,8 +330,8 @@ class SensitivePrivacy(Shown):
     notion: ClassVar[str] = "sensitive"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         owner = type(self).__name__
-        _make_exact(self, "epsilon", "delta")
         object.__setattr__(self, "columns", in_order(self.columns))
         if isinstance(self.tau, bool) or not isinstance(self.tau, int):
             raise invalid(owner, "tau", "a whole number", self.tau)
@@ -415,14 +393,14 @@ class SensitivePrivacy(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
-        written = {**_amounts(self), **self.zones[0].to_json()}
+        written = {**super().to_json(), **self.zones[0].to_json()}
         if self.and_also:
             written["and_also"] = [zone.to_json() for zone in self.and_also]
         return written
 
 
 @dataclass(frozen=True, repr=False)
-class ConditionalPrivacy(Shown):
+class ConditionalPrivacy(_Promise):
     """ε on the pairs of databases where a condition holds (output-constrained privacy).
 
     Parameters
@@ -447,10 +425,10 @@ class ConditionalPrivacy(Shown):
     notion: ClassVar[str] = "conditional"
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        _make_exact(self, "epsilon", "delta")
+        super().__post_init__()
         if not isinstance(self.condition, str) or not self.condition.strip():
-            raise invalid(owner, "condition", "a clause that says when it holds", self.condition)
+            owner, must = type(self).__name__, "a clause that says when it holds"
+            raise invalid(owner, "condition", must, self.condition)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -470,7 +448,7 @@ class ConditionalPrivacy(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
-        written = {**_amounts(self), "condition": self.condition}
+        written = {**super().to_json(), "condition": self.condition}
         if self.and_also:
             written["and_also"] = list(self.and_also)
         if self.zones:

@@ -11,6 +11,7 @@ from whitecrow.errors import invalid
 Exactly = str | int | float | Fraction | Decimal
 """What a user may write for a budget."""
 
+_HINT = "Write it as text such as '0.1' or '1/10', a whole number, or a Fraction."
 _LONGEST = 200
 _SIMPLE = 5000  # every such denominator is one that accounts add up exactly
 _MOST_BITS = 14_000  # what Python still writes as text
@@ -45,22 +46,33 @@ def exact(
     if type(value) is Fraction and value.numerator > 0 and not _too_long(value):
         return value  # most are read several times on their way
     must = "a number above 0" if positive else "a number of at least 0"
-    hint = "Write it as text such as '0.1' or '1/10', a whole number, or a Fraction."
-    if isinstance(value, bool) or not isinstance(value, str | int | float | Fraction | Decimal):
-        raise invalid(owner, parameter, must, value, hint)
-    if isinstance(value, str) and len(value) > _LONGEST:
-        raise invalid(owner, parameter, must, value[:20] + "...", hint)
+    number = signed(value, owner=owner, parameter=parameter, must=must)
+    if number < 0 or (positive and number == 0):
+        raise invalid(owner, parameter, must, value, _HINT)
+    return number
+
+
+def signed(value: object, *, owner: str, parameter: str, must: str = "a finite number") -> Fraction:
+    """Read a number exactly, with its sign; a float as :func:`exact` does.
+
+    Examples
+    --------
+    >>> signed("-0.5", owner="Publish", parameter="clip"), signed(0.1, owner="", parameter="")
+    (Fraction(-1, 2), Fraction(1, 10))
+    """
     try:
         if isinstance(value, float):
-            value = float(value)  # numpy's print otherwise
             number = Fraction(value).limit_denominator(_SIMPLE)
-            number = number if float(number) == value else Fraction(repr(value))
-        else:
+            if float(number) != value:
+                number = Fraction(repr(float(value)))  # numpy's print otherwise
+        elif isinstance(value, str | int | Fraction | Decimal) and not isinstance(value, bool):
             number = _fraction(value)
+        else:
+            raise ValueError(value)
+        if _too_long(number):
+            raise ValueError(value)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise invalid(owner, parameter, must, value, hint) from None
-    if number < 0 or (positive and number == 0) or _too_long(number):
-        raise invalid(owner, parameter, must, value, hint)
+        raise invalid(owner, parameter, must, value, _HINT) from None
     return number
 
 
@@ -70,11 +82,12 @@ def _too_long(number: Fraction) -> bool:
 
 def _fraction(value: str | int | Fraction | Decimal) -> Fraction:
     """Read text without letting a short text such as '1e999999999' grow into a huge integer."""
-    if isinstance(value, str) and "e" in value.lower():
-        exponent = value.lower().rpartition("e")[2]
-        if abs(int(exponent)) > _LONGEST:
-            raise ValueError(value)
-    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _LONGEST:
+    size = 0
+    if isinstance(value, str):
+        size = max(len(value), abs(int(value.lower().partition("e")[2] or 0)))
+    elif isinstance(value, Decimal) and value.is_finite():
+        size = abs(value.adjusted())
+    if size > _LONGEST:
         raise ValueError(value)
     return Fraction(value)
 
@@ -118,10 +131,8 @@ def _rounded(number: Fraction, digits: int, rounding: str) -> str:
         return "0"
     size = max(0, math.floor(math.log10(abs(number.numerator)) - math.log10(number.denominator)))
     context = Context(prec=max(digits, size + 1), rounding=rounding)
-    value = context.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(
-        context
-    )
-    return format(value, "f")
+    value = context.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return format(value.normalize(context), "f")
 
 
 # Certified rational upper bounds of the few transcendental functions that accounting needs.
@@ -141,13 +152,7 @@ def _decimal(number: Fraction, rounding: str) -> Decimal:
 
 
 def exp_upper(x: Fraction) -> Fraction:
-    """Return a rational at least ``exp(x)``, by less than one part in 10^38.
-
-    Examples
-    --------
-    >>> float(exp_upper(Fraction(1))) > 2.718281828459045 - 1e-15
-    True
-    """
+    """Return a rational at least ``exp(x)``, by less than one part in 10^38."""
     context = _context(ROUND_CEILING)
     return Fraction(context.next_plus(_decimal(x, ROUND_CEILING).exp(context)))
 
@@ -167,65 +172,17 @@ def odds_factor(epsilon: Fraction) -> str:
 
 
 def log_inverse_upper(delta: Fraction) -> Fraction:
-    """Return a rational at least ``ln(1/delta)`` for ``0 < delta <= 1``.
-
-    Examples
-    --------
-    >>> log_inverse_upper(Fraction(1))
-    Fraction(0, 1)
-    """
-    if delta == 1:
-        # Exact; a step below 0 would be a decimal with a quintillion places.
+    """Return a rational at least ``ln(1/delta)`` for a positive rational."""
+    if delta == 1:  # exact; a step below 0 would be a decimal with a quintillion places
         return Fraction(0)
     context = _context(ROUND_FLOOR)
     return -Fraction(context.next_minus(_decimal(delta, ROUND_FLOOR).ln(context)))
 
 
-def log_upper(x: Fraction) -> Fraction:
-    """Return a rational at least ``ln(x)`` for a positive rational.
-
-    Examples
-    --------
-    >>> 0 < log_upper(Fraction(2)) - Fraction(693147180559945309, 10**18) < Fraction(1, 10**17)
-    True
-    """
-    if x == 1:  # as above
-        return Fraction(0)
-    context = _context(ROUND_CEILING)
-    return Fraction(context.next_plus(_decimal(x, ROUND_CEILING).ln(context)))
-
-
 def sqrt_upper(x: Fraction) -> Fraction:
-    """Return a rational at least ``sqrt(x)``, by at most 2^-64 relative to the scale of x.
-
-    Examples
-    --------
-    >>> sqrt_upper(Fraction(9, 4))
-    Fraction(3, 2)
-    """
+    """Return a rational at least ``sqrt(x)``, by at most 2^-64 relative to the scale of x."""
     scale = x.denominator << 64
     square = x.numerator * (scale * scale) // x.denominator
     root = math.isqrt(square)
     exactly = root * root * x.denominator == x.numerator * scale * scale
     return Fraction(root if exactly else root + 1, scale)
-
-
-def signed(value: object, *, owner: str, parameter: str) -> Fraction:
-    """Read a number exactly, with its sign; a float is the decimal it prints as.
-
-    Examples
-    --------
-    >>> signed("-0.5", owner="Publish", parameter="clip"), signed(0.1, owner="", parameter="")
-    (Fraction(-1, 2), Fraction(1, 10))
-    """
-    if isinstance(value, bool) or not isinstance(value, str | int | float | Fraction | Decimal):
-        raise invalid(owner, parameter, "a finite number", value)
-    magnitude: Exactly
-    if isinstance(value, str):
-        negative = value.strip().startswith("-")
-        magnitude = value.strip().removeprefix("-")
-    else:
-        negative = value < 0
-        magnitude = -value if negative else value
-    number = exact(magnitude, owner=owner, parameter=parameter, positive=False)
-    return -number if negative else number

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.errors import invalid
-from whitecrow.privacy.numbers import exp_upper, log_inverse_upper, log_upper
+from whitecrow.privacy.numbers import exp_upper, log_inverse_upper
 
 BITS = 64
 ONE = 1 << BITS  # chances are whole numbers of 2^-64
@@ -225,8 +225,8 @@ def _entries(order: int, weight: Fraction) -> tuple[npt.NDArray[np.uint64], int]
 
 def _promise(order: int, loss: Fraction, delta: Fraction) -> Fraction:
     """The epsilon of E[R^order] <= exp(loss), rounded up (``proof.md`` 3)."""
-    rest = loss + log_inverse_upper(delta) + log_upper(Fraction(1, order))
-    return rest / (order - 1) + log_upper(Fraction(order - 1, order))
+    rest = loss + log_inverse_upper(delta) + log_inverse_upper(Fraction(order))
+    return rest / (order - 1) + log_inverse_upper(Fraction(order, order - 1))
 
 
 def _most_flags(beta: float, orders: Mapping[int, Fraction], contribution: int) -> int:
