@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from benchmarks.common import emit, parser, print_table
 from benchmarks.ledger import opened, processes, rate_of, records, together
@@ -32,9 +32,9 @@ def _no_group_commit() -> Any:
 
 
 class _Executed:
-    """A transaction whose statements SQLAlchemy executes, with its own cache of compiled ones."""
+    """A transaction whose statements SQLAlchemy executes."""
 
-    def __init__(self, raw: Any, compiler: Any) -> None:
+    def __init__(self, raw: Any, *, sqlite: bool) -> None:
         self._cursor = raw.cursor()
         # It begins and ends where the driver's connection does, which others look after.
         self._connection = Connection(_Executed.engine, connection=raw, _allow_autobegin=False)
@@ -44,14 +44,14 @@ class _Executed:
     def command(self, text: str) -> None:
         self._cursor.execute(text)
 
-    def run(self, statement: Any, **given: Any) -> None:
-        self._connection.execute(statement, given)
+    def run(self, statement: str, /, **given: Any) -> Any:
+        return self._connection.execute(text(database._for_sqlite(statement)), given)
 
-    def rows(self, statement: Any, **given: Any) -> list[Any]:
-        return list(self._connection.execute(statement, given))
+    def rows(self, statement: str, /, **given: Any) -> list[Any]:
+        return list(self.run(statement, **given))
 
-    def one(self, statement: Any, **given: Any) -> Any | None:
-        return self._connection.execute(statement, given).first()
+    def one(self, statement: str, /, **given: Any) -> Any | None:
+        return self.run(statement, **given).first()
 
 
 @contextlib.contextmanager

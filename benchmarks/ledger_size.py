@@ -146,8 +146,8 @@ def build(ledger: Ledger, count: int) -> None:
             cursor.execute("UPDATE accounts SET spent = ? WHERE analyst = ?", (account, whose))
         else:
             cursor.execute("UPDATE datasets SET spent = ?, seq = ?, head = ?", (account, seq, head))
-        values = (1, sheet, whose, count, bands, str(placed), str(placed))
-        cursor.execute("INSERT INTO sheets VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        values = (1, sheet, whose, bands, str(placed), str(placed))
+        cursor.execute("INSERT INTO sheets VALUES (?, ?, ?, ?, ?, ?)", values)
     raw.commit()
     raw.close()
 

@@ -19,7 +19,6 @@ from toy_question import Toy
 
 import whitecrow as wc
 from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
-from whitecrow.ledger.schema import datasets
 
 ROWS = pa.table({"x": [1.0, 2.0, 3.0]})
 HALF = Fraction(1, 2)
@@ -226,8 +225,8 @@ def _in_child(act: Callable[[], str]) -> str:
 def test_a_write_that_asks_nothing_back_is_kept(store: str) -> None:
     ledger = Ledger(store)
     ledger.open("d", budget=Budget.of("1"))
-    change = sa.update(datasets).values(policy='{"a":1}')
-    ledger.database.write(lambda session: session.run(change))
+    change = "UPDATE datasets SET policy = :policy"
+    ledger.database.write(lambda session: session.run(change, policy='{"a":1}'))
     assert ledger.snapshot("d").policy == '{"a":1}'
     ledger.close()
 

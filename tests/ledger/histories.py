@@ -537,6 +537,4 @@ def _kept(ledger: Ledger, account: str, draws: list[int]) -> bool:
 
 
 _TABLE = "whitecrow_witness"
-_STATE = sa.text("SELECT state FROM publishers WHERE dataset = :account AND name = 'mean'").columns(
-    sa.column("state")
-)
+_STATE = "SELECT state FROM publishers WHERE dataset = :account AND name = 'mean'"

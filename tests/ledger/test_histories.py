@@ -15,25 +15,12 @@ from benchmarks import postgres
 from histories import PostgresStores, SqliteStores, World
 
 from whitecrow.ledger import database, states
-from whitecrow.ledger.schema import witness as appointed
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.witness import Evidence, guard
 from whitecrow.ledger.witness.guard import Head
 
 QUICK = 60
 """Histories that the ordinary suite lives through; the study has thousands."""
-
-
-@pytest.fixture(autouse=True)
-def statements_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A history opens many ledgers; each would compile the same statements anew."""
-    compilers: dict[str, database.Compiler] = {}
-    compiler = database.Compiler
-
-    def shared(dialect: Any) -> database.Compiler:
-        return compilers.setdefault(dialect.name, compiler(dialect))
-
-    monkeypatch.setattr(database, "Compiler", shared)
 
 
 @pytest.fixture
@@ -117,7 +104,7 @@ _ADOPT = guard.Guard._adopt
 
 
 def _dismiss_at_once(store: database.Database, *, not_restored: bool = False) -> None:
-    store.write(lambda session: session.run(appointed.delete()))
+    store.write(lambda session: session.run("DELETE FROM witness"))
 
 
 class _Constant:

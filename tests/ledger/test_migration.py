@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +46,35 @@ def test_the_steps_and_the_tables_in_the_code_are_the_same_schema(tmp_path: Path
     stepwise = migrated(tmp_path / "stepwise.db")
     assert shape(made) == shape(stepwise)
     Ledger(tmp_path / "stepwise.db").open("d", budget=Budget.of("1"))
+
+
+def laid_out(path: Path) -> set[tuple[str, str]]:
+    """Indexes as they were made, and tables without rowids."""
+    with closing(sqlite3.connect(path)) as connection:
+        made = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql NOT NULL")
+        return {
+            (name, sql if kind == "index" else "WITHOUT ROWID")
+            for kind, name, sql in made
+            if kind == "index" or sql.endswith("WITHOUT ROWID")
+        }
+
+
+@pytest.mark.parametrize("dump", ["0.1", "0.2", "0.2-last", "0.3-earlier"])
+def test_ledgers_of_every_version_are_laid_out_as_new_ones(dump: str, tmp_path: Path) -> None:
+    """``ledger-0.3-earlier.sql`` is of the schema before: every table has rows."""
+    path = tmp_path / "old.db"
+    text = Path(__file__).with_name(f"ledger-{dump}.sql").read_text(encoding="utf-8")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(text)
+        hashes = connection.execute("SELECT hash FROM entries ORDER BY seq").fetchall()
+    with Ledger(path, geometry=BALLS) as old, Ledger(tmp_path / "new.db") as new:
+        assert shape(old.database) == shape(new.database)
+        assert laid_out(path) == laid_out(tmp_path / "new.db")
+        assert [(entry.hash,) for entry in old.entries("clinic")] == hashes
+        assert verify(old, "clinic", geometry=BALLS, full=True).ok
+        for entry in old.unsettled("clinic"):
+            old.void("clinic", entry.seq, reason="never answered")
+        assert verify(old, "clinic", geometry=BALLS, full=True).ok
 
 
 def test_an_older_store_is_migrated_by_itself(

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from benchmarks import postgres
 from charges import order
-from sqlalchemy import text
 from witnessed import emptied
 
 from whitecrow.errors import Unreachable
@@ -117,7 +116,7 @@ def test_what_fails_on_the_way_undoes_the_transaction_and_is_told(
             account.append("amend", body={})  # the number is taken
             return
         with pytest.raises(psycopg.Error):
-            account.session.rows(text("SELECT 1 / 0"))
+            account.session.rows("SELECT 1 / 0")
 
     with Ledger(server.url) as ledger:
         ledger.open("clinic", budget=Budget.of("1"))

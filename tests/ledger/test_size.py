@@ -15,6 +15,7 @@ from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger import statements as sql
 from whitecrow.ledger.database import Session
 from whitecrow.ledger.spatial import QUICK
+from whitecrow.ledger.store import weigh
 from whitecrow.ledger.verification import verify
 from whitecrow.place.balls import BALLS
 
@@ -73,11 +74,10 @@ def test_a_plan_a_void_and_a_page_do_not_read_the_account(
 
 
 def test_what_an_ask_looks_for_is_found_by_an_index(ledger: Ledger) -> None:
-    asked = {"account": 1, "asked": "a", "former": "b", "whose": "c", "dataset_name": "d"}
+    asked = {"dataset": 1, "asked": "a", "former": "b", "analyst": "c", "name": "d"}
     with contextlib.closing(sqlite3.connect(ledger.database.path or "")) as connection:
-        for statement in (sql.LOCK, sql.SHARE, sql.BY_QUESTION):
-            text, _, _ = ledger.database._compiler.of(statement)
-            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", asked)]
+        for statement in (sql.READ, sql.SHARE, sql.BY_QUESTION):
+            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", asked)]
             assert not any("SCAN" in step for step in plan if "SCALAR" not in step), plan
     assert "entries_by_question (dataset=? AND digest=?)" in plan[0]
 
@@ -111,6 +111,28 @@ def test_a_crowd_is_weighed_before_the_write_transaction(
     assert max(met for inside, met in weighed if not inside) == 3 * QUICK - 1
     assert ledger.snapshot("d").spent.located.differential == 3 * QUICK * SMALL.epsilon
     assert verify(ledger, "d", geometry=BALLS).ok
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "a void", "a ball", "a ball elsewhere"])
+def test_what_was_weighed_before_the_transaction_is_charged_as_things_stand_in_it(
+    ledger: Ledger, meanwhile: str
+) -> None:
+    for number in range(QUICK + 5):
+        reserved(ledger, located(str(number), number / 1000))
+    before = ledger.snapshot("d").spent.located.differential
+    order = located("one more", 0.5)
+    weighed = ledger.read("d", lambda account: weigh(account, order, BALLS))
+    if meanwhile == "a void":
+        ledger.void("d", ledger.snapshot("d").seq, reason="never answered")
+    elif meanwhile != "nothing":
+        place = 0.7 if meanwhile == "a ball" else 70.0
+        reserved(ledger, located("another", place))
+    _, held, snapshot = ledger._reserve("d", order, None, weighed)
+    assert isinstance(held, Reservation)
+    held.release()
+    more = {"a void": 0, "a ball": 2}.get(meanwhile, 1)
+    assert snapshot.spent.located.differential == before + more * SMALL.epsilon
+    assert verify(ledger, "d", geometry=BALLS, full=True).ok
 
 
 def test_one_more_ball_never_costs_more_than_itself(ledger: Ledger) -> None:

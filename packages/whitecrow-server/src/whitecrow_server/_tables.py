@@ -21,8 +21,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import PrimaryKeyConstraint, SchemaItem
 
-from whitecrow.ledger.columns import moment, text, whole
 from whitecrow.ledger.migration import Versions, add_column
+from whitecrow.ledger.schema import moment, text, whole
 from whitecrow_server._store import Store, changes, probes
 
 METADATA = MetaData()

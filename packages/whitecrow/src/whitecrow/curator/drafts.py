@@ -11,6 +11,7 @@ from whitecrow.data import Card
 from whitecrow.errors import InvalidInput
 from whitecrow.histogram.table import PROFILE_FORM, TableProfile
 from whitecrow.ledger import Entry, Ledger
+from whitecrow.ledger.transaction import AccountTransaction
 
 _BOUGHT = "priced question"
 
@@ -116,13 +117,17 @@ def _profiles(
     ledger: Ledger, account: str, word: str, *, analyst: str | None = None
 ) -> list[tuple[Entry, TableProfile]]:
     """Profiles among the answers that may be told and hold a word: the database looks for it."""
-    entries = ledger.read(
-        account,
-        lambda transaction: transaction.some_entries(
-            newest_first=True, kind="settle", analyst=analyst, holding=word
-        ),
-    )
-    answers = ((entry, entry.content.get("answer")) for entry in entries)
+
+    def look(transaction: AccountTransaction) -> list[Entry]:
+        if analyst is None:
+            return transaction.some_entries(newest_first=True, kind="settle", holding=word)
+        asked = transaction.some_entries(
+            newest_first=True, kind="reserve", analyst=analyst, holding='"kind":"profile"'
+        )
+        answers = [entry for entry in transaction.last_words(asked) if entry and word in entry.body]
+        return sorted(answers, key=lambda entry: entry.seq, reverse=True)
+
+    answers = ((entry, entry.content.get("answer")) for entry in ledger.read(account, look))
     return [
         (entry, TableProfile.from_json(answer))
         for entry, answer in answers

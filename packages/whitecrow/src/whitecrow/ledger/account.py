@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from whitecrow.errors import BudgetExhausted, InvalidInput, NoConversion
@@ -347,6 +347,11 @@ class Account:
             **({} if self.renyi is None else {"renyi": self.renyi.to_json()}),
         }
 
+    @cached_property
+    def text(self) -> str:
+        """The canonical JSON, by which it is stored."""
+        return canonical(self.to_json())
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Account:
         return cls(
@@ -503,18 +508,7 @@ class Entry:
         return content
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "dataset": self.dataset,
-            "seq": self.seq,
-            "kind": self.kind,
-            "at": self.at,
-            "analyst": self.analyst,
-            "digest": self.digest,
-            "closes": self.closes,
-            "body": self.content,
-            "previous": self.previous,
-            "hash": self.hash,
-        }
+        return {**vars(self), "body": self.content}
 
 
 def _hash(fields: Mapping[str, Any]) -> str:
@@ -528,6 +522,15 @@ class AnalystAccount:
 
     spent: Account
     budget: Budget | None
+
+    def to_json(self) -> dict[str, Any]:
+        budget = None if self.budget is None else self.budget.to_json()
+        return {"budget": budget, "spent": self.spent.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> AnalystAccount:
+        budget = None if data["budget"] is None else Budget.of(data["budget"])
+        return cls(Account.from_json(data["spent"]), budget)
 
 
 @dataclass(frozen=True)

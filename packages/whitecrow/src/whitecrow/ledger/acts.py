@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from whitecrow.errors import AccountConflict, InvalidInput
@@ -18,7 +17,6 @@ from whitecrow.ledger.account import (
     RecordedOutcome,
     Reservation,
 )
-from whitecrow.ledger.schema import entries
 from whitecrow.ledger.spatial import Geometry, SpatialIndex, remove
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.privacy import guarantee
@@ -59,16 +57,10 @@ def custodian_act(
 
 def acts_of(account: AccountTransaction, *kinds: str, newest: bool = False) -> list[Entry]:
     """Return the acts and alarms of some kinds: all, the oldest first, or the ``newest`` alone."""
-    rows = account.session.rows(_acts(kinds, newest), account=account.id)
+    named = {f"kind{number}": kind for number, kind in enumerate(kinds)}
+    query = statements.acts(len(kinds), newest)
+    rows = account.session.rows(query, dataset=account.id, **named)
     return [Entry(**{**row._asdict(), "dataset": account.name}) for row in rows]
-
-
-@lru_cache(maxsize=32)
-def _acts(kinds: tuple[str, ...], newest: bool) -> Any:
-    query = statements.acts(*kinds)
-    if newest:
-        return query.order_by(entries.c.seq.desc()).limit(1)
-    return query.order_by(entries.c.seq)
 
 
 def card_digest(card: Mapping[str, Any]) -> str:
@@ -136,7 +128,7 @@ def allow(
     spent = Account(unit=account.spent.unit) if share is None else share.spent
     if budget is not None:
         spent, budget = in_force(spent, budget, account.seq + 1)
-    account.write_share(analyst, AnalystAccount(spent, budget), new=share is None)
+    account.write_share(analyst, AnalystAccount(spent, budget))
     cap = None if budget is None else budget.to_json()
     account.append("allow", analyst=analyst, body={**body, "budget": cap})
 
@@ -175,7 +167,7 @@ def void(
     account.failures -= isinstance(outcome, RecordedOutcome) and not outcome.reviewed
     account.spent = account.spent.without_release(price, less[0], *account.terms(), seq)
     mine = share.spent.without_release(price, less[1], *account.terms(analyst), seq)
-    account.write_share(analyst, AnalystAccount(mine, share.budget), new=False)
+    account.write_share(analyst, AnalystAccount(mine, share.budget))
     costs = {"dataset": account.spent.located.to_json(), "analyst": mine.located.to_json()}
     account.append(
         "void",

@@ -3,9 +3,10 @@
 Three things make writing fast, each measured with and without (benchmarks.ledger_parts;
 docs/ledger.md has the numbers). Threads of one process that write at the same moment share a
 transaction, hence a flush to disk, each in a savepoint of its own (SQLite only; PostgreSQL groups
-commits itself). Statements are SQLAlchemy's, compiled once and handed to the driver. Whoever finds
-SQLite's file taken by another process asks again after a millisecond: SQLite's own pauses grow, and
-between busy processes some would wait for seconds while others go on.
+commits itself). Statements are text, handed to the driver as they are. Whoever finds
+SQLite's file taken by another process asks again after an eighth of the time it has waited, a
+millisecond at the most: SQLite's own pauses grow, and between busy processes some would wait for
+seconds while others go on.
 """
 
 from __future__ import annotations
@@ -13,24 +14,23 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import re
 import secrets
 import sqlite3
 import threading
 import time
 import weakref
 from collections import deque, namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-from sqlalchemy import Connection, Engine, bindparam, func, select
-from sqlalchemy.engine import Dialect
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import PoolProxiedConnection
-from sqlalchemy.sql import Executable
 
 from whitecrow.errors import LedgerBusy, LedgerUnusable, WhitecrowError
 from whitecrow.ledger.engine import engine_for, is_in_memory, parsed, sqlite_file, translated
@@ -38,8 +38,8 @@ from whitecrow.ledger.engine import engine_for, is_in_memory, parsed, sqlite_fil
 PATIENCE_SECONDS = 60.0
 """How long a transaction waits for its turn before it gives up."""
 
-_POLL_SECONDS = 0.001
-"""How often a process that finds the file taken asks again."""
+_RETRY_SECONDS = 0.0001, 0.001
+"""The shortest and the longest pause after which a process that finds the file taken asks again."""
 
 _ONE_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 """What PostgreSQL must be told for all reads of a transaction to see the same moment."""
@@ -65,7 +65,6 @@ class Database:
 
     def _start(self) -> None:
         self._engine = engine_for(self.url, patience=PATIENCE_SECONDS)
-        self._compiler = Compiler(self._engine.dialect)
         self._process = os.getpid()
         self.failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
         self._turn = threading.RLock()
@@ -147,7 +146,7 @@ class Database:
         """
         if self._writer is None:
             pooled = self._engine.raw_connection()
-            self._writer = Session(pooled.driver_connection, self._compiler)
+            self._writer = Session(pooled.driver_connection, sqlite=True)
             if self.in_memory:
                 pooled.close()  # there is one, and the pool keeps it
             else:
@@ -168,7 +167,7 @@ class Database:
             raw = self.engine.raw_connection()
             try:
                 if self.is_sqlite:
-                    session = Session(raw, self._compiler)
+                    session = Session(raw, sqlite=True)
                     session.command(begin)
                     yield session
                     raw.commit()
@@ -203,7 +202,7 @@ class Database:
         """
         driver = _set_autocommit(raw, on=True)
         with driver.pipeline():
-            session = Session(raw, self._compiler, pipelined=True)
+            session = Session(raw, sqlite=False, pipelined=True)
             session.command(begin)
             yield session
             ended = raw.cursor()
@@ -213,7 +212,7 @@ class Database:
 
     def joined(self, connection: Connection) -> Session:
         """The transaction that somebody else has open on a connection to this store."""
-        return Session(connection.connection, self._compiler)
+        return Session(connection.connection, sqlite=self.is_sqlite)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -247,7 +246,7 @@ def _set_autocommit(raw: PoolProxiedConnection, *, on: bool) -> Any:
 
 def _when_free(command: Callable[[], object]) -> None:
     """Begin or end a transaction that locks, as soon as no other process is in the way."""
-    until = time.monotonic() + PATIENCE_SECONDS
+    begun = time.monotonic()
     while True:
         try:
             command()
@@ -255,9 +254,11 @@ def _when_free(command: Callable[[], object]) -> None:
         except sqlite3.OperationalError as error:
             # A file that is being recovered is busy, too.
             code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
-            if code != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+            waited = time.monotonic() - begun
+            if code != sqlite3.SQLITE_BUSY or waited > PATIENCE_SECONDS:
                 raise
-        time.sleep(_POLL_SECONDS)
+        shortest, longest = _RETRY_SECONDS
+        time.sleep(min(longest, max(shortest, waited / 8)))
 
 
 _PRIMARY = 0xFF
@@ -287,74 +288,69 @@ def _make_private(path: Path, mode: int = 0o600) -> None:
 # Statements
 
 
-class Compiler:
-    """Turns SQLAlchemy's statements into the driver's text, and remembers them."""
+@cache
+def _for_sqlite(statement: str) -> str:
+    """Who writes has locked the whole store."""
+    return statement.partition(" FOR UPDATE")[0]
 
-    def __init__(self, dialect: Dialect) -> None:
-        # Parameters go by name, which both drivers understand in their own spelling.
-        kind: Any = type(dialect)
-        self._dialect = kind(paramstyle="named") if dialect.name == "sqlite" else dialect
-        self._known: dict[int, tuple[str, dict[str, Any], Any]] = {}
-        self._kept: list[Executable] = []
 
-    def of(self, statement: Executable) -> tuple[str, dict[str, Any], Any]:
-        """The text, the parameters it brings itself, and what makes its rows (or None)."""
-        known = self._known.get(id(statement))
-        if known is None:
-            built: Any = statement
-            compiled = built.compile(dialect=self._dialect)
-            row = None
-            if getattr(built, "is_select", False):
-                make: Any = namedtuple  # whose names are known when the statement is
-                row = make("Row", built.selected_columns.keys())._make
-            # Parameters that a caller gives need no value from the statement.
-            own = {name: value for name, value in compiled.params.items() if value is not None}
-            self._kept.append(statement)  # so that its id stays its own
-            known = self._known[id(statement)] = compiled.string, own, row
-        return known
+@cache
+def _for_postgresql(statement: str) -> str:
+    return re.sub(r":(\w+)", r"%(\1)s", statement.replace("%", "%%"))
+
+
+@cache
+def _row(columns: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
+    """What makes rows with these columns."""
+    make: Any = namedtuple  # whose names are known when the query was run
+    row: Callable[[Iterable[Any]], Any] = make("Row", columns)._make
+    return row
 
 
 class Session:
-    """A transaction that is open; ``pipelined`` if statements need not be waited for."""
+    """A transaction that is open; ``pipelined`` if statements need not be waited for.
 
-    def __init__(self, raw: Any, compiler: Compiler, *, pipelined: bool = False) -> None:
+    Statements are in words that both databases share, with parameters such as ``:name``.
+    """
+
+    def __init__(self, raw: Any, *, sqlite: bool, pipelined: bool = False) -> None:
         self.raw, self._cursor = raw, raw.cursor()
-        self._compiler = compiler
+        self._spelled = _for_sqlite if sqlite else _for_postgresql
         self.pipelined = pipelined
         self._ahead: dict[Any, Any] = {}
 
     def command(self, text: str) -> None:
         self._cursor.execute(text)
 
-    def run(self, statement: Executable, **given: Any) -> None:
+    def run(self, statement: str, /, **given: Any) -> None:
         """Run a statement that returns nothing."""
         if self._ahead:  # what was read before a change may not be what is read after it
             self._ahead.clear()
-        text, own, _ = self._compiler.of(statement)
-        self._cursor.execute(text, {**own, **given} if own else given)
+        self._cursor.execute(self._spelled(statement), given)
 
-    def ahead(self, statement: Executable, **given: Any) -> None:
+    def ahead(self, statement: str, /, **given: Any) -> None:
         """Send a query whose rows will be asked for, together with those around it.
 
         The server runs them in this order, so a query sent behind a lock sees what the lock
         protects. Nothing is done where no query travels.
         """
-        key = (id(statement), *given.items())
+        key = (statement, *given.items())
         if self.pipelined and key not in self._ahead:
-            text, own, _ = self._compiler.of(statement)
             self._ahead[key] = cursor = self.raw.cursor()
-            cursor.execute(text, {**own, **given} if own else given)
+            cursor.execute(self._spelled(statement), given)
 
-    def rows(self, statement: Executable, **given: Any) -> list[Any]:
+    def rows(self, statement: str, /, **given: Any) -> list[Any]:
         """Run a query and return its rows, whose columns are attributes."""
-        text, own, row = self._compiler.of(statement)
-        cursor = self._ahead.pop((id(statement), *given.items()), None) if self._ahead else None
+        cursor = self._ahead.pop((statement, *given.items()), None) if self._ahead else None
         if cursor is None:
             cursor = self._cursor
-            cursor.execute(text, {**own, **given} if own else given)
-        return [row(found) for found in cursor.fetchall()]
+            cursor.execute(self._spelled(statement), given)
+        records: list[Any] = cursor.fetchall()
+        if not records:
+            return records
+        return list(map(_row(tuple(column[0] for column in cursor.description)), records))
 
-    def one(self, statement: Executable, **given: Any) -> Any | None:
+    def one(self, statement: str, /, **given: Any) -> Any | None:
         """Run a query and return its first row, if there is one."""
         rows = self.rows(statement, **given)
         return rows[0] if rows else None
@@ -699,7 +695,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-_TRY = select(func.pg_try_advisory_xact_lock_shared(bindparam("whose")).label("taken"))
+_TRY = "SELECT pg_try_advisory_xact_lock_shared(:whose) AS taken"
 
 
 class _ServerHolder(_Holder):

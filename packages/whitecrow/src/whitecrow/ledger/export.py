@@ -19,13 +19,7 @@ def to_json(ledger: Ledger, dataset: str) -> dict[str, Any]:
         "dataset": dataset,
         "budget": snapshot.budget.to_json(),
         "spent": snapshot.spent.to_json(),
-        "analysts": {
-            analyst: {
-                "budget": None if share.budget is None else share.budget.to_json(),
-                "spent": share.spent.to_json(),
-            }
-            for analyst, share in snapshot.shares.items()
-        },
+        "analysts": {analyst: share.to_json() for analyst, share in snapshot.shares.items()},
         "head": snapshot.head,
         "entries": [entry.to_json() for entry in ledger.entries(dataset)],
     }

@@ -71,13 +71,7 @@ class Replay:
             "budget": self._budget.to_json(),
             "policy": self._policy,
             "spent": self.spent.to_json(),
-            "shares": {
-                analyst: {
-                    "spent": share.spent.to_json(),
-                    "budget": None if share.budget is None else share.budget.to_json(),
-                }
-                for analyst, share in self.shares.items()
-            },
+            "shares": {analyst: share.to_json() for analyst, share in self.shares.items()},
             "waiting": sorted(self._waiting),
             "failed": {str(closed): seq for closed, seq in self._failed.items()},
             "unreviewed": sorted(self._unreviewed),
@@ -98,13 +92,8 @@ class Replay:
         self.head, self.seq = checkpoint.hash, checkpoint.seq
         self._budget, self._policy = Budget.of(state["budget"]), state["policy"]
         self.spent = Account.from_json(state["spent"])
-        self.shares = {
-            analyst: AnalystAccount(
-                Account.from_json(share["spent"]),
-                None if share["budget"] is None else Budget.of(share["budget"]),
-            )
-            for analyst, share in state["shares"].items()
-        }
+        shares = state["shares"].items()
+        self.shares = {analyst: AnalystAccount.from_json(share) for analyst, share in shares}
         self._waiting = {seq: seq for seq in state["waiting"]}
         self._failed = {int(closed): seq for closed, seq in state["failed"].items()}
         self._unreviewed = set(state["unreviewed"])
@@ -441,4 +430,4 @@ def _rebuild(account: AccountTransaction, geometry: Geometry) -> None:
     account.spent = replay.spent
     account.write_sums()
     for analyst, share in replay.shares.items():
-        account.write_share(analyst, share, new=False)
+        account.write_share(analyst, share)

@@ -34,7 +34,7 @@ from whitecrow.errors import (
 )
 from whitecrow.ledger.account import Entry, Records
 from whitecrow.ledger.acts import acts_of, custodian_act
-from whitecrow.ledger.states import States, keep
+from whitecrow.ledger.states import States
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.terms import canonical
@@ -93,17 +93,6 @@ class Revision:
         return cls(int(data["revision"]), fingerprint, reason, entry.at, **declared)
 
 
-@dataclass(frozen=True)
-class Grown:
-    """The keyed chunks of a revision, to be written with it."""
-
-    chunks: Mapping[str, str]  # A keyed hash by chunk. Private: the labels count rows.
-    fingerprint: str  # one keyed hash over all; for the chain
-
-    def __repr__(self) -> str:
-        return "<chunks withheld>"
-
-
 def first_records(mark: str) -> Records:
     """Return what binds an account that is being opened to the records with this mark."""
     key = secrets.token_hex(32)
@@ -149,7 +138,7 @@ def bind(
         raise changed(dataset)
     # The run of revisions that this one goes on with.
     run = last if same is None and last is not None and last.growth == INSERT_ONLY else None
-    grown: Grown | None = None
+    grown: Mapping[str, str] | None = None
     if growth == INSERT_ONLY or (growth is None and run is not None):
         # Outside the transaction: the records are read.
         grown = _grown(ledger, dataset, key, chunks, None if run is None else run.chunks)
@@ -170,8 +159,8 @@ def bind(
             body["data"]["fingerprint"] = fingerprint
         if grown is not None:
             since = number if run is None else run.since
-            body["data"] |= {"growth": INSERT_ONLY, "since": since, "chunks": grown.fingerprint}
-            keep(account, CHUNKS, dict(grown.chunks))
+            body["data"] |= {"growth": INSERT_ONLY, "since": since, "chunks": _over(key, grown)}
+            account.keep(CHUNKS, canonical(grown))
         account.append("data", body=body)
         return _recorded(account)[-1]
 
@@ -187,8 +176,10 @@ def checked_growth(growth: str | None) -> str | None:
 
 def _grown(
     ledger: Ledger, dataset: str, key: bytes, chunks: Chunks | None, before: str | None
-) -> Grown:
-    """Read the chunks of records, and see that those of the revision before are among them.
+) -> Mapping[str, str]:
+    """Return keyed hashes of the chunks of records, among them those of the revision before.
+
+    They are private: the labels count rows.
 
     ``chunks`` is None where the records cannot be read in chunks, ``before`` (the chain's hash over
     the chunks of the revision before) where a run begins. Refused are records that were there and
@@ -222,7 +213,7 @@ def _grown(
             "ORDER BY). If records were corrected or removed, say so with growth='any' (--growth "
             "any): what is asked from then on adds up with what was asked before."
         )
-    return Grown(keyed, _over(key, keyed))
+    return keyed
 
 
 def _over(key: bytes, chunks: Mapping[str, str]) -> str:

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, MetaData, Table, Text
-from sqlalchemy import text as sql
-from sqlalchemy.schema import PrimaryKeyConstraint, SchemaItem, UniqueConstraint
+from typing import Any
 
-from whitecrow.ledger.columns import text, whole
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+from sqlalchemy import text as sql
+from sqlalchemy.schema import PrimaryKeyConstraint, SchemaItem
 
 METADATA = MetaData()
 
 
-def _of_account(name: str, *columns: SchemaItem, key: tuple[str, ...]) -> Table:
+# Columns, a line each. A value must be given, unless a column is made otherwise.
+
+
+def whole(name: str, **more: Any) -> Column[int]:
+    return Column(name, Integer, nullable=False, **more)
+
+
+def moment(name: str, **more: Any) -> Column[float]:
+    """A moment, in seconds, or another double."""
+    return Column(name, Float, nullable=False, **more)
+
+
+def text(name: str, longest: int | None = None, **more: Any) -> Column[str]:
+    """A text, of so many characters at the most if a number is given."""
+    return Column(name, Text if longest is None else String(longest), nullable=False, **more)
+
+
+def _of_account(name: str, *columns: SchemaItem, key: tuple[str, ...], **how: Any) -> Table:
     """A table in which every account has rows of its own, told apart by a key."""
     dataset = Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False)
-    return Table(name, METADATA, dataset, *columns, PrimaryKeyConstraint("dataset", *key))
+    return Table(name, METADATA, dataset, *columns, PrimaryKeyConstraint("dataset", *key), **how)
 
+
+SHORT = {"sqlite_with_rowid": False}
+"""Of tables with short rows: SQLite keeps them in the order of their key, in one tree of pages."""
 
 datasets = Table(
     "datasets",
@@ -56,25 +87,22 @@ entries = _of_account(
     text("body"),
     text("previous", 64),
     text("hash", 64),
-    # Whatever happens above, the store itself refuses a second answer to one reservation.
-    UniqueConstraint("dataset", "closes", name="closed_once"),
     key=("seq",),
 )
 
-Index("entries_by_question", entries.c.dataset, entries.c.digest, entries.c.seq)
 
-FAILED = sql("entries.kind IN ('fail', 'halt')")
-"""The few entries that a review may close; a query must say it in these words to use the index."""
+def _some(name: str, condition: str, *columns: str, unique: bool = False) -> None:
+    """Index the few entries that keep a condition."""
+    where, keys = sql(condition), (entries.c[column] for column in ("dataset", *columns))
+    Index(name, *keys, unique=unique, sqlite_where=where, postgresql_where=where)
 
-_FAILED = sql("kind IN ('fail', 'halt')")
-Index(
-    "entries_failed",
-    entries.c.dataset,
-    entries.c.seq,
-    sqlite_where=_FAILED,
-    postgresql_where=_FAILED,
-)
-Index("entries_by_analyst", entries.c.dataset, entries.c.analyst, entries.c.seq)
+
+# Whatever happens above, the store itself refuses a second answer to one reservation.
+_some("closed_once", "closes IS NOT NULL", "closes", unique=True)
+# A query must say the condition to use the index; answers are found by what they close.
+_some("entries_by_question", "kind <> 'settle'", "digest", "seq")
+_some("entries_by_analyst", "kind <> 'settle'", "analyst", "seq")
+_some("entries_failed", "kind IN ('fail', 'halt')", "seq")
 
 # What follows is derived from the entries, so that no decision has to read them all; a full
 # verification recomputes it.
@@ -87,6 +115,7 @@ unsettled = _of_account(
     # The last of them, while it may still compute.
     text("holder", 20, server_default=""),
     key=("seq",),
+    **SHORT,
 )
 
 terms = _of_account(
@@ -97,17 +126,18 @@ terms = _of_account(
     text("term"),
     whole("number"),
     key=("analyst", "digest"),
+    **SHORT,
 )
 
 sheets = _of_account(
     "sheets",
     text("sheet", 64),
     text("analyst", 200),
-    whole("version"),
     text("bands"),
     text("differential"),
     text("sensitive"),
     key=("sheet", "analyst"),
+    **SHORT,
 )
 
 balls = _of_account(
@@ -115,18 +145,20 @@ balls = _of_account(
     whole("seq"),
     text("sheet", 64),
     whole("band"),
-    Column("u", Float(53), nullable=False),
-    Column("v", Float(53), nullable=False),
+    moment("u"),
+    moment("v"),
     text("analyst", 200),
     Column("everyone", Boolean, nullable=False),
     text("epsilon"),
     text("location"),
     text("depths"),
     key=("seq",),
+    **SHORT,
 )
 
-Index("balls_by_place", balls.c.dataset, balls.c.sheet, balls.c.band, balls.c.u, balls.c.v)
-Index("balls_by_depth", balls.c.dataset, balls.c.sheet, balls.c.analyst, balls.c.depths)
+# Also with what the largest depth of a sheet is read from, when a ball is given back.
+_PLACE = ("dataset", "sheet", "band", "u", "v", "analyst", "depths")
+Index("balls_by_place", *(balls.c[name] for name in _PLACE))
 
 publishers = _of_account(
     "publishers",

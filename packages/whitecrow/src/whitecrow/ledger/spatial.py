@@ -12,95 +12,29 @@ is the largest depth of its balls, and a ball that is given back takes only its 
 The work for one ball is bounded. Balls are found by two coordinates, at most ``MOST_TOUCHED`` are
 looked at, and where more touch the new one it is charged in full, which is never too little: one
 more ball cannot add more than its own epsilon. What takes long is computed before the write
-transaction and used inside it only if the sheet has not changed since.
+transaction and used inside it only if the sheet got no other ball meanwhile.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sqlalchemy import bindparam, delete, insert, select, update
-
 from whitecrow.errors import LedgerCorrupt
+from whitecrow.ledger import statements as sql
 from whitecrow.ledger.account import Located, charged, is_for_everyone
 from whitecrow.ledger.database import Session
-from whitecrow.ledger.schema import balls, sheets
 from whitecrow.privacy import Guarantee
 from whitecrow.terms import canonical
 
 if TYPE_CHECKING:
     from whitecrow.ledger.store import Batch
-
-
-# Its statements, built once and compiled once
-
-_COLUMNS = (balls.c.seq, balls.c.analyst, balls.c.everyone, balls.c.epsilon, balls.c.location)
-NEAR = (
-    select(*_COLUMNS)
-    .where(
-        balls.c.dataset == bindparam("account"),
-        balls.c.sheet == bindparam("sheet_name"),
-        balls.c.band == bindparam("in_band"),
-        balls.c.u.between(bindparam("u_low"), bindparam("u_high")),
-        balls.c.v.between(bindparam("v_low"), bindparam("v_high")),
-    )
-    .limit(bindparam("most"))
-)
-ONE_BALL = select(*_COLUMNS, balls.c.sheet, balls.c.depths).where(
-    balls.c.dataset == bindparam("account"), balls.c.seq == bindparam("at_seq")
-)
-ALL = (
-    select(*_COLUMNS, balls.c.sheet, balls.c.band, balls.c.u, balls.c.v, balls.c.depths)
-    .where(balls.c.dataset == bindparam("account"), balls.c.seq > bindparam("after"))
-    .order_by(balls.c.seq)
-    .limit(bindparam("most"))
-)
-PRICES = select(sheets).where(sheets.c.dataset == bindparam("account"))
-ADD = insert(balls).values(
-    {
-        column.name: bindparam("account" if column.name == "dataset" else column.name)
-        for column in balls.columns
-    }
-)
-REMOVE = delete(balls).where(
-    balls.c.dataset == bindparam("account"), balls.c.seq == bindparam("at_seq")
-)
-DEEPEN = (
-    update(balls)
-    .where(balls.c.dataset == bindparam("account"), balls.c.seq == bindparam("at_seq"))
-    .values(depths=bindparam("new_depths"))
-)
-DISTINCT = (
-    select(balls.c.analyst, balls.c.depths)
-    .where(balls.c.dataset == bindparam("account"), balls.c.sheet == bindparam("sheet_name"))
-    .distinct()
-)
-SHEET = select(sheets).where(
-    sheets.c.dataset == bindparam("account"),
-    sheets.c.sheet == bindparam("sheet_name"),
-    sheets.c.analyst.in_([bindparam("whose"), bindparam("everybody")]),
-)
-_SET: dict[str, Any] = {
-    n: bindparam(f"new_{n}") for n in ("version", "bands", "differential", "sensitive")
-}
-INSERT_SHEET = insert(sheets).values(
-    dataset=bindparam("account"), sheet=bindparam("sheet_name"), analyst=bindparam("whose"), **_SET
-)
-UPDATE_SHEET = (
-    update(sheets)
-    .where(
-        sheets.c.dataset == bindparam("account"),
-        sheets.c.sheet == bindparam("sheet_name"),
-        sheets.c.analyst == bindparam("whose"),
-    )
-    .values(**_SET)
-)
 
 
 Location = dict[str, Any]
@@ -204,17 +138,15 @@ Place = tuple[str, int, float, float]
 
 @dataclass(frozen=True)
 class Sheet:
-    """What is kept of a sheet: its version, the sizes of its balls, the prices of four tallies."""
+    """What is kept of a sheet: the sizes of its balls, the prices of four tallies."""
 
-    version: int
     bands: frozenset[int]
     prices: tuple[Fraction, ...]
-    known: tuple[bool, bool]
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """What one more ball adds, as of one version of its sheet."""
+    """What one more ball adds, beside those of the entries before it."""
 
     # The new ball's, in each tally; None in a differential tally if its promise is not to all.
     depths: Depths
@@ -223,6 +155,7 @@ class Weighed:
     own: Located
     sheet: Sheet  # what was kept of its sheet then
     place: Place  # where the ball is looked up: sheet, size and two coordinates
+    seq: int  # the entry that was to be the ball's
 
 
 class SpatialIndex:
@@ -237,8 +170,8 @@ class SpatialIndex:
     def foresee(self, location: Location, analyst: str) -> None:
         """Send the queries ahead that weighing a ball begins with, among balls of its size."""
         keys, name = self._keys(location), self._geometry.sheet(location)
-        self.session.ahead(SHEET, **self._of_sheet(name, analyst))
-        self.session.ahead(NEAR, **self._near(name, _band(keys[2]), keys))
+        self.session.ahead(sql.SHEET, **self._of_sheet(name, analyst))
+        self.session.ahead(sql.NEAR, **self._near(name, _band(keys[2]), keys))
 
     def weigh(
         self,
@@ -251,28 +184,38 @@ class SpatialIndex:
         """Say what one more ball would add, after those of the same batch that are ``pending``.
 
         ``quick`` raises :class:`Crowded` rather than compute for long. What was ``known`` before
-        the transaction is used if nothing has changed since; if something has, a crowded ball is
-        charged for all that it touches.
+        the transaction is used if no ball has come since; if one has, a crowded ball is charged for
+        all that it touches.
         """
         place = self.place(ball)
         name = place[0]
         sheet = self.sheet(name, ball.analyst)
-        if known is not None and known.sheet.version == sheet.version:
-            return replace(known, sheet=sheet)
         prices = list(sheet.prices)
         before: Sequence[tuple[Ball, Weighed]] = ()
         if pending is not None:
             prices, before = pending.prices(name, ball.analyst, prices), pending.on(name)
-        met = self.touched(name, sheet.bands, ball, before)
-        many = met is not None and len(met) > self._geometry.quick
-        if quick and many and known is None:
-            raise Crowded
-        depths = self._depths(ball, met, prices, brief=quick and many)
+        if known is not None and not self._has_newer(name, known.seq):
+            # Balls that were given back meanwhile make less of it.
+            depths: Depths = tuple(
+                None if depth is None else min(depth, price + ball.epsilon)
+                for depth, price in zip(known.depths, prices, strict=True)
+            )
+        else:
+            met = self.touched(name, sheet.bands, ball, before)
+            many = met is not None and len(met) > self._geometry.quick
+            if quick and many and known is None:
+                raise Crowded
+            depths = self._depths(ball, met, prices, brief=quick and many)
         added = [
             _ZERO if depth is None else max(_ZERO, depth - price)
             for depth, price in zip(depths, prices, strict=True)
         ]
-        return Weighed(depths, Located(*added[:2]), Located(*added[2:]), sheet, place)
+        return Weighed(depths, Located(*added[:2]), Located(*added[2:]), sheet, place, ball.seq)
+
+    def _has_newer(self, name: str, since: int) -> bool:
+        """Whether a sheet has a ball of an entry or of one after it."""
+        newer = self.session.rows(sql.NEWER, dataset=self.dataset, since=since)
+        return any(row.sheet == name for row in newer)
 
     def _depths(
         self, ball: Ball, met: list[Ball] | None, prices: Sequence[Fraction], *, brief: bool
@@ -321,11 +264,11 @@ class SpatialIndex:
         ]
         looks = [self._near(name, band, keys) for band in sorted(bands)]
         for look in looks:
-            self.session.ahead(NEAR, **look)
+            self.session.ahead(sql.NEAR, **look)
         for look in looks:
             if len(balls) > MOST_TOUCHED:
                 return None
-            balls += [ball_of(row) for row in self.session.rows(NEAR, **look)]
+            balls += [ball_of(row) for row in self.session.rows(sql.NEAR, **look)]
         if len(balls) > MOST_TOUCHED:
             return None
         if not balls:
@@ -335,7 +278,7 @@ class SpatialIndex:
 
     def _near(self, name: str, band: int, keys: Keys) -> dict[str, Any]:
         """What is asked for to find the balls of a band that one may touch."""
-        at = {"account": self.dataset, "sheet_name": name, "in_band": band}
+        at = {"dataset": self.dataset, "sheet": name, "band": band}
         sides = zip(_SIDES, _window(keys, band), strict=True)
         return {**at, **dict(sides), "most": MOST_TOUCHED + 1}
 
@@ -345,8 +288,8 @@ class SpatialIndex:
         """Put a ball that was weighed in this transaction into the tallies."""
         (name, band, u, v), sheet = weighed.place, weighed.sheet
         self.session.run(
-            ADD,
-            account=self.dataset,
+            sql.ADD,
+            dataset=self.dataset,
             seq=ball.seq,
             sheet=name,
             band=band,
@@ -365,7 +308,7 @@ class SpatialIndex:
         self.write(
             name,
             ball.analyst,
-            replace(sheet, bands=sheet.bands | {band}, prices=prices, version=sheet.version + 1),
+            replace(sheet, bands=sheet.bands | {band}, prices=prices),
             sheet,
         )
 
@@ -390,7 +333,8 @@ class SpatialIndex:
     def sheet(self, name: str, analyst: str) -> Sheet:
         """Return what is kept of a sheet."""
         rows = {
-            row.analyst: row for row in self.session.rows(SHEET, **self._of_sheet(name, analyst))
+            row.analyst: row
+            for row in self.session.rows(sql.SHEET, **self._of_sheet(name, analyst))
         }
         shared, own = rows.get(_EVERYBODY), rows.get(analyst)
         prices = tuple(
@@ -398,30 +342,20 @@ class SpatialIndex:
             for row in (shared, own)
             for line in _LINES
         )
-        if shared is None:
-            return Sheet(0, frozenset(), prices, (False, own is not None))
-        bands = frozenset(map(int, shared.bands.split()))
-        return Sheet(shared.version, bands, prices, (True, own is not None))
+        return Sheet(frozenset(map(int, shared.bands.split() if shared else ())), prices)
 
-    def _of_sheet(self, name: str, whose: str) -> dict[str, Any]:
-        at = {"account": self.dataset, "sheet_name": name}
-        return {**at, "whose": whose, "everybody": _EVERYBODY}
+    def _of_sheet(self, name: str, analyst: str) -> dict[str, Any]:
+        return {"dataset": self.dataset, "sheet": name, "analyst": analyst}
 
     def write(self, name: str, analyst: str, sheet: Sheet, before: Sheet) -> None:
-        """Keep what became of a sheet; of an analyst's, only prices that changed."""
-        for place, whose in enumerate((_EVERYBODY, analyst)):
-            if place and sheet.known[place] and sheet.prices[2:] == before.prices[2:]:
-                continue
-            self.session.run(
-                UPDATE_SHEET if sheet.known[place] else INSERT_SHEET,
-                account=self.dataset,
-                sheet_name=name,
-                whose=whose,
-                new_version=sheet.version,
-                new_bands=" ".join(map(str, sorted(sheet.bands))),
-                new_differential=str(sheet.prices[2 * place]),
-                new_sensitive=str(sheet.prices[2 * place + 1]),
-            )
+        """Keep what became of a sheet, where it changed; sizes are everybody's."""
+        bands = " ".join(map(str, sorted(sheet.bands)))
+        for whose, lines in ((_EVERYBODY, slice(0, 2)), (analyst, slice(2, 4))):
+            grown = not whose and sheet.bands != before.bands
+            if grown or sheet.prices[lines] != before.prices[lines]:
+                kept = dict(zip(_LINES, map(str, sheet.prices[lines]), strict=True))
+                at = self._of_sheet(name, whose)
+                self.session.run(sql.WRITE_SHEET, **at, bands=bands, **kept)
 
 
 def in_tally(tally: int, analyst: str, met: Iterable[Ball]) -> list[Ball]:
@@ -461,7 +395,7 @@ def _widest(band: int) -> float:
 _FAR = 1.7e308
 
 
-def written(depths: Depths) -> str:
+def written(depths: Iterable[Fraction | None]) -> str:
     return " ".join("-" if depth is None else str(depth) for depth in depths)
 
 
@@ -470,8 +404,7 @@ def read_depths(text: str) -> Depths:
 
 
 def ball_of(row: Any) -> Ball:
-    """Return the ball of a row, whose first columns are those of a ball."""
-    return _ball(*row[:5])
+    return _ball(row.seq, row.analyst, row.everyone, row.epsilon, row.location)
 
 
 @lru_cache(maxsize=8 * MOST_TOUCHED)  # a ball is read again for every later one that comes near it
@@ -495,26 +428,37 @@ def remove(index: SpatialIndex, seq: int, analyst: str) -> tuple[Located, Locate
     computed anew, a bounded number of them; the others remain, never too small.
     """
     row = _row(index, seq)
-    gone = ball_of(row)
-    name: str = row.sheet
+    gone, name = ball_of(row), str(row.sheet)
     sheet = index.sheet(name, analyst)
-    index.session.run(REMOVE, account=index.dataset, at_seq=seq)
+    index.session.run(sql.REMOVE, dataset=index.dataset, seq=seq)
+    kept = index.session.rows(sql.DEPTHS, dataset=index.dataset, sheet=name)
+    counts = Counter({(row.analyst, row.depths): row.number for row in kept})
     touched = index.touched(name, sheet.bands, gone) or []
-    later = {one.seq: one for one in touched if one.seq > seq}
+    later = {one.seq: (one, str(_row(index, one.seq).depths)) for one in touched if one.seq > seq}
     for _ in range(MOST_REFRESHED):
-        stale = _ruling(index, name, analyst, later)
-        if stale is None:
+        most = _deepest(counts, analyst)
+        ruling = [
+            seq
+            for seq, (ball, depths) in later.items()
+            if any(
+                depth == most[tally] for tally, depth in _counting(ball.analyst, depths, analyst)
+            )
+        ]
+        if not ruling:
             break
-        _refresh(index, name, sheet.bands, later.pop(stale))
-    left = tuple(_deepest(index, name, analyst))
-    changed = replace(sheet, prices=left, version=sheet.version + 1)
-    index.write(name, analyst, changed, sheet)
+        ball, depths = later.pop(max(ruling))
+        fresh = _refreshed(index, name, sheet.bands, ball)
+        if fresh is not None:
+            counts[ball.analyst, depths] -= 1
+            counts[ball.analyst, fresh] += 1
+    left = tuple(_deepest(counts, analyst))
+    index.write(name, analyst, replace(sheet, prices=left), sheet)
     less = [new - old for new, old in zip(left, sheet.prices, strict=True)]
     return Located(*less[:2]), Located(*less[2:])
 
 
 def _row(index: SpatialIndex, seq: int) -> Any:
-    row = index.session.one(ONE_BALL, account=index.dataset, at_seq=seq)
+    row = index.session.one(sql.ONE_BALL, dataset=index.dataset, seq=seq)
     if row is None:
         raise LedgerCorrupt(
             "A ball is missing from the spatial index; run 'whitecrow ledger verify --full'."
@@ -522,49 +466,43 @@ def _row(index: SpatialIndex, seq: int) -> Any:
     return row
 
 
-def _deepest(index: SpatialIndex, name: str, analyst: str) -> list[Fraction]:
+def _counting(whose: str, depths: str, analyst: str) -> Iterator[tuple[int, Fraction]]:
+    """The depths of somebody's ball, each with its tally, that count beside an analyst's."""
+    for tally, depth in enumerate(read_depths(depths)):
+        if depth is not None and (tally < 2 or whose == analyst):
+            yield tally, depth
+
+
+def _deepest(counts: Counter[tuple[str, str]], analyst: str) -> list[Fraction]:
     """The largest depth in each tally, over all balls of a sheet."""
     most = [_ZERO] * 4
-    for row in index.session.rows(DISTINCT, account=index.dataset, sheet_name=name):
-        for tally, depth in enumerate(read_depths(row.depths)):
-            if depth is not None and (tally < 2 or row.analyst == analyst):
-                most[tally] = max(most[tally], depth)
+    for whose, depths in +counts:
+        for tally, depth in _counting(whose, depths, analyst):
+            most[tally] = max(most[tally], depth)
     return most
 
 
-def _ruling(index: SpatialIndex, name: str, analyst: str, later: dict[int, Ball]) -> int | None:
-    """A ball whose depth may be out of date and is the largest in some tally."""
-    if not later:
-        return None
-    most = _deepest(index, name, analyst)
-    for seq in sorted(later, reverse=True):
-        row = _row(index, seq)
-        for tally, depth in enumerate(read_depths(row.depths)):
-            if depth == most[tally] and (tally < 2 or row.analyst == analyst):
-                return seq
-    return None
-
-
-def _refresh(index: SpatialIndex, name: str, bands: Iterable[int], ball: Ball) -> None:
-    """Compute a ball's depths anew, from the balls that were asked before it."""
+def _refreshed(index: SpatialIndex, name: str, bands: Iterable[int], ball: Ball) -> str | None:
+    """Compute a ball's depths anew, from the balls that were asked before it, and write them."""
     met = index.touched(name, bands, ball)
     if met is None:
-        return
+        return None
     met = [one for one in met if one.seq < ball.seq]
-    depths = tuple(
+    depths = written(
         None
         if tally % 2 == 0 and not ball.everyone
         else index.depth(ball, in_tally(tally, ball.analyst, met), _ZERO, brief=False)
         for tally in range(4)
     )
-    index.session.run(DEEPEN, account=index.dataset, at_seq=ball.seq, new_depths=written(depths))
+    index.session.run(sql.DEEPEN, dataset=index.dataset, seq=ball.seq, depths=depths)
+    return depths
 
 
 def rows(index: SpatialIndex) -> Iterator[tuple[Ball, Place, Depths]]:
     """Every ball in the order they were asked, with where it is looked up and its depths."""
     after = 0
     while True:
-        batch = index.session.rows(ALL, account=index.dataset, after=after, most=_AT_ONCE)
+        batch = index.session.rows(sql.BALLS, dataset=index.dataset, after=after, most=_AT_ONCE)
         for row in batch:
             yield ball_of(row), (row.sheet, row.band, row.u, row.v), read_depths(row.depths)
         if len(batch) < _AT_ONCE:
@@ -579,7 +517,7 @@ def kept_sheets(index: SpatialIndex) -> dict[tuple[str, str], tuple[Located, fro
             Located(Fraction(row.differential), Fraction(row.sensitive)),
             frozenset(map(int, row.bands.split())),
         )
-        for row in index.session.rows(PRICES, account=index.dataset)
+        for row in index.session.rows(sql.SHEETS, dataset=index.dataset)
     }
 
 

@@ -1,180 +1,165 @@
-"""The statements that touch entries and accounts, built once and compiled once.
+"""The statements that touch entries and accounts, in words that SQLite and PostgreSQL share.
 
-Parameters must not be called like columns that a statement sets.
+Parameters are called like the columns they are for; ``dataset`` is an account's number.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, text, update
-from sqlalchemy.dialects.postgresql import insert as insert_or_nothing
-
-from whitecrow.ledger.schema import (
-    FAILED,
-    accounts,
-    datasets,
-    entries,
-    publishers,
-    terms,
-    unsettled,
-    witness,
-)
+# Entries. Answers are found by what they close, all else by its question or who asked: the indexes
+# say "kind <> 'settle'", and a query must say so too.
 
 
 @lru_cache
-def some_entries(limits: frozenset[str], newest_first: bool) -> Any:
-    query = select(entries).where(
-        entries.c.dataset == bindparam("account"), entries.c.seq > bindparam("after")
-    )
+def some_entries(limits: frozenset[str], newest_first: bool) -> str:
     conditions = {
-        "before": entries.c.seq < bindparam("before"),
-        "whose": entries.c.analyst == bindparam("whose"),
-        "of_kind": entries.c.kind == bindparam("of_kind"),
-        "holds": entries.c.body.contains(bindparam("holds")),
+        "before": " AND seq < :before",
+        "analyst": " AND analyst = :analyst",
+        "kind": " AND kind = :kind",
+        "no answer": " AND kind <> 'settle'",
+        "holding": " AND body LIKE '%' || :holding || '%'",
     }
-    query = query.where(*(conditions[name] for name in sorted(limits - {"most", "skipped"})))
-    query = query.order_by(entries.c.seq.desc() if newest_first else entries.c.seq)
-    if "most" in limits:
-        query = query.limit(bindparam("most"))
-    return query.offset(bindparam("skipped")) if "skipped" in limits else query
-
-
-def acts(*kinds: str) -> Any:
-    """Acts and alarms belong to no question: without a digest the index finds them among many."""
-    return select(entries).where(
-        entries.c.dataset == bindparam("account"),
-        entries.c.digest == "",
-        or_(*(entries.c.kind == kind for kind in kinds)),
-    )
-
-
-NOT_TOLD = (
-    select(entries.c.seq, entries.c.previous)
-    .where(
-        entries.c.dataset == bindparam("account"),
-        entries.c.seq > bindparam("after"),
-        entries.c.at > bindparam("now"),
-        entries.c.at < bindparam("latest"),
-    )
-    .order_by(entries.c.seq)
-    .limit(1)
-)
+    where = "".join(text for name, text in conditions.items() if name in limits)
+    order = "seq DESC" if newest_first else "seq"
+    window = {"limit": " LIMIT :limit", "skip": " OFFSET :skip"}
+    part = "".join(text for name, text in window.items() if name in limits)
+    every = "SELECT * FROM entries WHERE dataset = :dataset AND seq > :after"
+    return f"{every}{where} ORDER BY {order}{part}"
 
 
 @lru_cache(maxsize=32)
-def closing_of(count: int) -> Any:
-    return select(entries).where(
-        entries.c.dataset == bindparam("account"),
-        entries.c.closes.in_([bindparam(f"closed{i}") for i in range(count)]),
-    )
+def acts(count: int, newest: bool) -> str:
+    """Acts and alarms belong to no question: without a digest the index finds them among many."""
+    kinds = ", ".join(f":kind{number}" for number in range(count))
+    order = "seq DESC LIMIT 1" if newest else "seq"
+    every = "SELECT * FROM entries WHERE dataset = :dataset AND digest = '' AND kind <> 'settle'"
+    return f"{every} AND kind IN ({kinds}) ORDER BY {order}"
 
 
-_FIELDS = tuple(column.name for column in entries.columns)
+@lru_cache(maxsize=32)
+def closing_of(count: int) -> str:
+    closed = ", ".join(f":closed{number}" for number in range(count))
+    return f"SELECT * FROM entries WHERE dataset = :dataset AND closes IN ({closed})"  # noqa: S608
+
+
+NOT_TOLD = """
+SELECT seq, previous FROM entries
+WHERE dataset = :dataset AND seq > :after AND at > :now AND at < :latest ORDER BY seq LIMIT 1
+"""
+ONE = "SELECT * FROM entries WHERE dataset = :dataset AND seq = :seq"
+HASH = "SELECT seq FROM entries WHERE hash = :hash LIMIT 1"
+APPEND = """
+INSERT INTO entries (dataset, seq, kind, at, analyst, digest, closes, body, previous, hash)
+VALUES (:dataset, :seq, :kind, :at, :analyst, :digest, :closes, :body, :previous, :hash)
+"""
+# What became of a question, under either of its names, with its answer; of what is open also who
+# computes it. Asked for in their order, SQLite would walk through all entries, not the index.
+BY_QUESTION = """
+SELECT entry.seq, entry.kind, entry.digest, entry.analyst, entry.closes,
+    answer.seq AS answered_by, answer.body AS answer, unsettled.epoch, unsettled.holder
+FROM entries AS entry
+LEFT JOIN entries AS answer ON answer.dataset = entry.dataset AND answer.closes = entry.seq
+    AND answer.kind = 'settle'
+LEFT JOIN unsettled ON unsettled.dataset = entry.dataset AND unsettled.seq = entry.seq
+WHERE entry.dataset = :dataset AND entry.kind <> 'settle' AND entry.digest IN (:asked, :former)
+"""
+UNREVIEWED = """
+SELECT failed.* FROM entries AS failed
+LEFT JOIN entries AS closing ON closing.dataset = failed.dataset AND closing.closes = failed.seq
+WHERE failed.dataset = :dataset AND failed.kind IN ('fail', 'halt') AND closing.seq IS NULL
+ORDER BY failed.seq
+"""
 
 # Whoever opens an account sees with it which witness the ledger has at this moment.
-_APPOINTED = select(func.min(witness.c.ledger)).scalar_subquery().label("appointed")
-READ = select(datasets, _APPOINTED).where(datasets.c.name == bindparam("dataset_name"))
-NAMES = select(datasets.c.name).order_by(datasets.c.name)
-LOCK = READ.with_for_update(of=datasets)
-# Both databases have it, in the same words; another process may be first.
-REGISTER = (
-    insert_or_nothing(datasets)
-    .values(
-        {name: bindparam(name) for name in ("name", "seq", "head", "budget", "policy", "spent")}
-    )
-    .on_conflict_do_nothing()
-)
-KEEP = insert(publishers).values(
-    {name: bindparam(name) for name in ("dataset", "name", "version", "state")}
-)
-APPEND = insert(entries).values({name: bindparam(name) for name in _FIELDS})
-MOVE = (
-    update(datasets)
-    .where(datasets.c.id == bindparam("account"))
-    .values(
-        {
-            name: bindparam(f"new_{name}")
-            for name in ("seq", "head", "budget", "policy", "spent", "failures", "closure")
-        }
-    )
-)
-INSERT_SHARE = insert(accounts).values(
-    dataset=bindparam("account"),
-    analyst=bindparam("whose"),
-    spent=bindparam("new_spent"),
-    budget=bindparam("new_budget"),
-)
-UPDATE_SHARE = (
-    update(accounts)
-    .where(accounts.c.dataset == bindparam("account"), accounts.c.analyst == bindparam("whose"))
-    .values(spent=bindparam("new_spent"), budget=bindparam("new_budget"))
-)
-SHARES = select(accounts).where(accounts.c.dataset == bindparam("account"))
-SHARE = SHARES.where(accounts.c.analyst == bindparam("whose"))
-# What became of a question, under either of its names; of what is open also who computes it. Asked
-# for in their order, SQLite would walk through all entries instead of the index.
-BY_QUESTION = (
-    select(
-        *(entries.c[name] for name in ("seq", "kind", "digest", "analyst", "closes", "body")),
-        unsettled.c.epoch,
-        unsettled.c.holder,
-    )
-    .outerjoin(
-        unsettled,
-        and_(unsettled.c.dataset == entries.c.dataset, unsettled.c.seq == entries.c.seq),
-    )
-    .where(
-        entries.c.dataset == bindparam("account"),
-        entries.c.digest.in_([bindparam("asked"), bindparam("former")]),
-    )
-)
-UNSETTLED = (
-    select(entries)
-    .where(
-        entries.c.dataset == bindparam("account"),
-        entries.c.seq.in_(
-            select(unsettled.c.seq).where(unsettled.c.dataset == bindparam("account"))
-        ),
-    )
-    .order_by(entries.c.seq)
-)
-_closing = entries.alias()
-UNREVIEWED = (
-    select(entries)
-    .outerjoin(
-        _closing,
-        and_(_closing.c.dataset == entries.c.dataset, _closing.c.closes == entries.c.seq),
-    )
-    .where(entries.c.dataset == bindparam("account"), FAILED, _closing.c.seq.is_(None))
-    .order_by(entries.c.seq)
-)
-ONE = select(entries).where(
-    entries.c.dataset == bindparam("account"), entries.c.seq == bindparam("at_seq")
-)
-_AT = (unsettled.c.dataset == bindparam("account"), unsettled.c.seq == bindparam("at_seq"))
-OPENED = insert(unsettled).values(
-    dataset=bindparam("account"), seq=bindparam("at_seq"), epoch=1, holder=bindparam("by")
-)
-SETTLED = delete(unsettled).where(*_AT)
-TAKEN_UP = select(unsettled.c.epoch, unsettled.c.holder).where(*_AT)
-TAKE_UP = update(unsettled).where(*_AT).values(epoch=bindparam("new_epoch"), holder=bindparam("by"))
-GIVE_UP = update(unsettled).where(*_AT, unsettled.c.holder == bindparam("by")).values(holder="")
-ADD_TERM = text(
-    "INSERT INTO terms (dataset, analyst, digest, term, number) "
-    "VALUES (:account, :whose, :digest, :term, 1) "
-    "ON CONFLICT (dataset, analyst, digest) DO UPDATE SET number = terms.number + 1"
-)
-_OF_TERM = (terms.c.dataset == bindparam("account"), terms.c.analyst == bindparam("whose"))
-LESS_TERM = (
-    update(terms)
-    .where(*_OF_TERM, terms.c.digest == bindparam("digest"))
-    .values(number=terms.c.number - 1)
-)
-NO_TERM = delete(terms).where(*_OF_TERM, terms.c.number <= 0)
-TERMS = select(terms.c.term).where(terms.c.dataset == bindparam("account")).distinct()
-OWN_TERMS = select(terms.c.term).where(*_OF_TERM)
-ALL_TERMS = select(terms).where(terms.c.dataset == bindparam("account"))
-ALL_OPEN = select(unsettled.c.seq).where(unsettled.c.dataset == bindparam("account"))
-HASH = select(entries.c.seq).where(entries.c.hash == bindparam("noted")).limit(1)
+READ = """
+SELECT datasets.*, (SELECT min(ledger) FROM witness) AS appointed FROM datasets WHERE name = :name
+"""
+LOCK = f"{READ} FOR UPDATE OF datasets"
+NAMES = "SELECT name FROM datasets ORDER BY name"
+# Another process may be first.
+REGISTER = """
+INSERT INTO datasets (name, seq, head, budget, policy, spent)
+VALUES (:name, :seq, :head, :budget, :policy, :spent) ON CONFLICT DO NOTHING
+"""
+MOVE = """
+UPDATE datasets SET seq = :seq, head = :head, budget = :budget, policy = :policy, spent = :spent,
+    failures = :failures, closure = :closure WHERE id = :dataset
+"""
+SHARES = "SELECT * FROM accounts WHERE dataset = :dataset"
+SHARE = f"{SHARES} AND analyst = :analyst"
+WRITE_SHARE = """
+INSERT INTO accounts (dataset, analyst, budget, spent) VALUES (:dataset, :analyst, :budget, :spent)
+ON CONFLICT (dataset, analyst) DO UPDATE SET budget = excluded.budget, spent = excluded.spent
+"""
+
+# What is open, and on which terms
+
+ALL_OPEN = "SELECT seq FROM unsettled WHERE dataset = :dataset"
+UNSETTLED = f"""
+SELECT * FROM entries WHERE dataset = :dataset AND seq IN ({ALL_OPEN}) ORDER BY seq
+"""  # noqa: S608
+OPENED = "INSERT INTO unsettled (dataset, seq, epoch, holder) VALUES (:dataset, :seq, 1, :holder)"
+SETTLED = "DELETE FROM unsettled WHERE dataset = :dataset AND seq = :seq"
+TAKEN_UP = "SELECT epoch, holder FROM unsettled WHERE dataset = :dataset AND seq = :seq"
+TAKE_UP = """
+UPDATE unsettled SET epoch = :epoch, holder = :holder WHERE dataset = :dataset AND seq = :seq
+"""
+GIVE_UP = """
+UPDATE unsettled SET holder = '' WHERE dataset = :dataset AND seq = :seq AND holder = :holder
+"""
+ADD_TERM = """
+INSERT INTO terms (dataset, analyst, digest, term, number)
+VALUES (:dataset, :analyst, :digest, :term, 1)
+ON CONFLICT (dataset, analyst, digest) DO UPDATE SET number = terms.number + 1
+"""
+LESS_TERM = """
+UPDATE terms SET number = number - 1
+WHERE dataset = :dataset AND analyst = :analyst AND digest = :digest
+"""
+NO_TERM = "DELETE FROM terms WHERE dataset = :dataset AND analyst = :analyst AND number <= 0"
+TERMS = "SELECT DISTINCT term FROM terms WHERE dataset = :dataset"
+OWN_TERMS = "SELECT term FROM terms WHERE dataset = :dataset AND analyst = :analyst"
+ALL_TERMS = "SELECT * FROM terms WHERE dataset = :dataset"
+
+# Balls and sheets of the spatial index
+
+NEAR = """
+SELECT seq, analyst, everyone, epsilon, location FROM balls
+WHERE dataset = :dataset AND sheet = :sheet AND band = :band
+    AND u BETWEEN :u_low AND :u_high AND v BETWEEN :v_low AND :v_high LIMIT :most
+"""
+ONE_BALL = "SELECT * FROM balls WHERE dataset = :dataset AND seq = :seq"
+BALLS = "SELECT * FROM balls WHERE dataset = :dataset AND seq > :after ORDER BY seq LIMIT :most"
+NEWER = "SELECT sheet FROM balls WHERE dataset = :dataset AND seq >= :since"
+ADD = """
+INSERT INTO balls
+    (dataset, seq, sheet, band, u, v, analyst, everyone, epsilon, location, depths)
+VALUES (:dataset, :seq, :sheet, :band, :u, :v, :analyst, :everyone, :epsilon, :location, :depths)
+"""
+REMOVE = "DELETE FROM balls WHERE dataset = :dataset AND seq = :seq"
+DEEPEN = "UPDATE balls SET depths = :depths WHERE dataset = :dataset AND seq = :seq"
+DEPTHS = """
+SELECT analyst, depths, count(*) AS number FROM balls
+WHERE dataset = :dataset AND sheet = :sheet GROUP BY analyst, depths
+"""
+SHEETS = "SELECT * FROM sheets WHERE dataset = :dataset"
+SHEET = f"{SHEETS} AND sheet = :sheet AND analyst IN (:analyst, '')"
+WRITE_SHEET = """
+INSERT INTO sheets (dataset, sheet, analyst, bands, differential, sensitive)
+VALUES (:dataset, :sheet, :analyst, :bands, :differential, :sensitive)
+ON CONFLICT (dataset, sheet, analyst) DO UPDATE SET bands = excluded.bands,
+    differential = excluded.differential, sensitive = excluded.sensitive
+"""
+
+# States of publications, and of the account itself
+
+STATE = """
+SELECT version, state, fingerprints FROM publishers WHERE dataset = :dataset AND name = :name
+"""
+WRITE_STATE = """
+INSERT INTO publishers (dataset, name, version, state, fingerprints)
+VALUES (:dataset, :name, :version, :state, :fingerprints)
+ON CONFLICT (dataset, name) DO UPDATE SET version = excluded.version, state = excluded.state,
+    fingerprints = excluded.fingerprints
+"""

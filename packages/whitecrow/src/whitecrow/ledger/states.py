@@ -6,16 +6,13 @@ A state holds exact sums and drawn noise. It is not part of the chain, and no ex
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Mapping
 from typing import Any
-
-from sqlalchemy import bindparam, insert, select, update
 
 from whitecrow.errors import AccountConflict
 from whitecrow.ledger.account import ToldAt
 from whitecrow.ledger.failures import halt, refuse_if_closed
-from whitecrow.ledger.schema import LOST, publishers
+from whitecrow.ledger.schema import LOST
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.witness.guard import state_name
@@ -66,7 +63,7 @@ class States:
         """What is kept, unless the account is closed for good or this publication is over."""
         if self._released:
             account.must_be_open()
-        row = account.session.one(_LOAD, account=account.id, key=key)
+        row = account.state(key)
         if row is not None and row.state == LOST:
             raise AccountConflict(
                 "This publication lost its state in a restore, and is over: its noise would be "
@@ -88,7 +85,7 @@ class States:
             row = self._row(account, key)
             if version != (0 if row is None else row.version + 1):
                 return False
-            keep(account, key, state)
+            account.keep(key, canonical(state))
             return True
 
         if not self._released:
@@ -99,38 +96,3 @@ class States:
         if saved and witness is not None:
             witness.cover(state_name(self._dataset, key), version + 1, fresh=True)
         return saved
-
-
-def keep(account: AccountTransaction, key: str, state: Mapping[str, Any]) -> None:
-    """Write a state of the account itself as part of a transaction, whatever stood there."""
-    row = account.session.one(_LOAD, account=account.id, key=key)
-    before = "" if row is None else row.fingerprints.rpartition(" ")[2]
-    account.session.run(
-        _INSERT if row is None else _UPDATE,
-        account=account.id,
-        key=key,
-        new_version=0 if row is None else row.version + 1,
-        new_state=canonical(state),
-        new_fingerprints=f"{before} {secrets.token_hex(32)}",
-    )
-
-
-_LOAD = select(publishers.c.version, publishers.c.state, publishers.c.fingerprints).where(
-    publishers.c.dataset == bindparam("account"), publishers.c.name == bindparam("key")
-)
-_INSERT = insert(publishers).values(
-    dataset=bindparam("account"),
-    name=bindparam("key"),
-    version=bindparam("new_version"),
-    state=bindparam("new_state"),
-    fingerprints=bindparam("new_fingerprints"),
-)
-_UPDATE = (
-    update(publishers)
-    .where(publishers.c.dataset == bindparam("account"), publishers.c.name == bindparam("key"))
-    .values(
-        version=bindparam("new_version"),
-        state=bindparam("new_state"),
-        fingerprints=bindparam("new_fingerprints"),
-    )
-)

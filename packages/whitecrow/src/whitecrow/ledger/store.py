@@ -47,8 +47,8 @@ from whitecrow.ledger.database import Claim, Claims, Database, Session
 from whitecrow.ledger.migration import migrate
 from whitecrow.ledger.replay import rebuild_all
 from whitecrow.ledger.spatial import AddUp, Ball, Crowded, Geometry, Location, SpatialIndex, Weighed
-from whitecrow.ledger.statements import BY_QUESTION, GIVE_UP, SHARE
-from whitecrow.ledger.transaction import AccountTransaction, has_hash, names
+from whitecrow.ledger.statements import BY_QUESTION, GIVE_UP, HASH, SHARE
+from whitecrow.ledger.transaction import AccountTransaction, names
 from whitecrow.ledger.witness.guard import guard_of
 from whitecrow.privacy import Guarantee, Unit, ZeroConcentrated
 from whitecrow.terms import LINES, Budget, Plan, canonical
@@ -150,9 +150,15 @@ def charge(
         weighed = index.weigh(ball, quick=True, known=known)
         extra, own = weighed.extra, weighed.own
         body["extra"] = {"dataset": extra.to_json(), "analyst": own.to_json()}
-    account.spent = admit(account.spent, account.budget, price, extra, whose="The dataset")
-    mine = AnalystAccount(_admit_own(mine, order.analyst, price, own), mine.budget)
-    account.write_share(order.analyst, mine, new=share is None)
+    before, after = (
+        account.spent,
+        admit(account.spent, account.budget, price, extra, whose="The dataset"),
+    )
+    # Of a sole analyst without a cap both accounts are one.
+    sole = mine.spent is before and mine.budget is None and own == extra
+    grown = after if sole else _admit_own(mine, order.analyst, price, own)
+    account.spent, mine = after, AnalystAccount(grown, mine.budget)
+    account.write_share(order.analyst, mine)
     account.add_terms(order.analyst, price)
     entry = account.append("reserve", analyst=order.analyst, digest=order.digest, body=body)
     account.open_reservation(entry.seq, holder)
@@ -204,13 +210,13 @@ def record(
 
 def clear_holder(session: Session, account: int, seq: int, holder: str) -> None:
     """Note that somebody does not compute the answer to a reservation any more."""
-    session.run(GIVE_UP, account=account, at_seq=seq, by=holder)
+    session.run(GIVE_UP, dataset=account, seq=seq, holder=holder)
 
 
 def weigh(account: AccountTransaction, order: ChargeRequest, geometry: Geometry) -> Weighed:
     """Find out what an order's ball adds, however long that takes; for a transaction that reads."""
     price = in_unit(order.price, account.spent.unit)
-    ball = Ball.of(order.location or {}, price, order.analyst)
+    ball = Ball.of(order.location or {}, price, order.analyst, account.seq + 1)
     return SpatialIndex(account.session, account.id, geometry).weigh(ball)
 
 
@@ -378,15 +384,10 @@ class Ledger:
         migrate(self.database, lambda session, older: rebuild_all(session, self._geometry, older))
         self.witness = guard_of(self.database)
 
-    def read(
-        self,
-        dataset: str,
-        act: Callable[[AccountTransaction], T],
-        foresee: Foresee | None = None,
-    ) -> T:
-        """Look at a dataset's account, in one transaction; see :meth:`write`."""
+    def read(self, dataset: str, act: Callable[[AccountTransaction], T]) -> T:
+        """Look at a dataset's account, in one transaction."""
         return self.database.read(
-            lambda session: act(self._account(session, dataset, foresee, lock=False))
+            lambda session: act(AccountTransaction(session, dataset, lock=False))
         )
 
     def write(
@@ -394,27 +395,13 @@ class Ledger:
         dataset: str,
         act: Callable[[AccountTransaction], T],
         connection: Connection | None = None,
-        foresee: Foresee | None = None,
     ) -> T:
         """Change a dataset's account, in one transaction; durable when this returns.
 
         With a ``connection``, the act joins the transaction that is open on it: it is durable when
-        that is, and undone with it. The transaction must have been begun for writing. ``foresee``
-        sends the queries ahead that the act begins with, given a session and the account's number.
+        that is, and undone with it. The transaction must have been begun for writing.
         """
-        return self._write(
-            lambda session: act(self._account(session, dataset, foresee)), connection
-        )
-
-    def _account(
-        self, session: Session, dataset: str, foresee: Foresee | None, *, lock: bool = True
-    ) -> AccountTransaction:
-        # A number that is not the account's any more asks for nothing that the act will ask for.
-        number = self._numbers.get(dataset)
-        ahead = None if foresee is None or number is None else partial(foresee, session, number)
-        account = AccountTransaction(session, dataset, lock=lock, foresee=ahead)
-        self._numbers[dataset] = account.id
-        return account
+        return self._write(lambda session: act(AccountTransaction(session, dataset)), connection)
 
     def _write(self, act: Callable[[Session], T], connection: Connection | None) -> T:
         if connection is None:
@@ -434,10 +421,16 @@ class Ledger:
 
         It may get another while it is open, or be replaced by a copy that has another: the
         transaction sees it before anything is decided, and begins again. With ``afresh`` the
-        witness is told first of all that is new.
+        witness is told first of all that is new. ``foresee`` sends the queries ahead that the act
+        begins with, given a session and the account's number.
         """
 
-        def look(account: AccountTransaction) -> T:
+        def look(session: Session) -> T:
+            # A number that is not the account's any more asks for nothing that the act asks for.
+            number = self._numbers.get(dataset)
+            ahead = foresee and number and partial(foresee, session, number)
+            account = AccountTransaction(session, dataset, lock=not reads, foresee=ahead or None)
+            self._numbers[dataset] = account.id
             if account.appointed != (None if self.witness is None else self.witness.ledger):
                 raise _Reappointed
             return act(account)
@@ -446,9 +439,7 @@ class Ledger:
             if self.witness is not None:
                 self.witness.check(afresh=afresh)
             try:
-                if reads:
-                    return self.read(dataset, look, foresee)
-                return self.write(dataset, look, foresee=foresee)
+                return self.database.read(look) if reads else self.database.write(look)
             except _Reappointed:
                 former, self.witness = self.witness, guard_of(self.database)
                 if former is not None:
@@ -553,8 +544,8 @@ class Ledger:
     def _foresee(self, order: ChargeRequest, session: Session, account: int) -> None:
         """Send the queries ahead that a reservation begins with."""
         asked, former = order.names
-        session.ahead(BY_QUESTION, account=account, asked=asked, former=former or asked)
-        session.ahead(SHARE, account=account, whose=order.analyst)
+        session.ahead(BY_QUESTION, dataset=account, asked=asked, former=former or asked)
+        session.ahead(SHARE, dataset=account, analyst=order.analyst)
         if order.location is not None:
             SpatialIndex(session, account, self._geometry).foresee(order.location, order.analyst)
 
@@ -634,7 +625,7 @@ class Ledger:
     ) -> RecordedOutcome:
         def foresee(session: Session, account: int) -> None:
             asked = held.digest
-            session.ahead(BY_QUESTION, account=account, asked=asked, former=asked)
+            session.ahead(BY_QUESTION, dataset=account, asked=asked, former=asked)
 
         outcome = self.watched(
             dataset, lambda account: record(account, held, kind, body), foresee=foresee
@@ -796,7 +787,7 @@ class Ledger:
 
     def has_hash(self, hash_: str) -> bool:
         """Whether any entry has this hash."""
-        return self.database.read(lambda session: has_hash(session, hash_))
+        return self.database.read(lambda session: session.one(HASH, hash=hash_)) is not None
 
     def unsettled(self, dataset: str) -> list[Entry]:
         """Spends without an answer, interrupted or failed; what is being computed is left out."""

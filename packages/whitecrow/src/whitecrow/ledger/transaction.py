@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -54,9 +55,9 @@ class AccountTransaction:
     ) -> None:
         self.session = session
         if foresee is not None and session.pipelined:
-            session.ahead(sql.LOCK if lock else sql.READ, dataset_name=dataset)
+            session.ahead(sql.LOCK if lock else sql.READ, name=dataset)
             foresee()
-        row = session.one(sql.LOCK if lock else sql.READ, dataset_name=dataset)
+        row = session.one(sql.LOCK if lock else sql.READ, name=dataset)
         if row is None:
             raise InvalidInput(f"The ledger knows no dataset {dataset!r}.")
         self.name = dataset
@@ -64,8 +65,8 @@ class AccountTransaction:
         self.seq: int = row.seq
         self.head: str = row.head
         self.policy: str = row.policy
-        self._budget: Budget | str = row.budget
-        self._spent: Account | str = row.spent
+        self._budget: str = row.budget
+        self._spent: str = row.spent
         self.failures: int = row.failures
         self.closure: int = row.closure
         self.appointed: str | None = row.appointed
@@ -82,7 +83,7 @@ class AccountTransaction:
         records: Records | None = None,
     ) -> None:
         """Open a new account, unless another process was first; ``act`` says who did and why."""
-        if session.one(sql.READ, dataset_name=dataset) is not None:
+        if session.one(sql.READ, name=dataset) is not None:
             return
         session.run(
             sql.REGISTER,
@@ -91,7 +92,7 @@ class AccountTransaction:
             head=GENESIS,
             budget=canonical(budget.to_json()),
             policy=policy,
-            spent=canonical(Account(unit=unit).counting(budget, 1).to_json()),
+            spent=Account(unit=unit).counting(budget, 1).text,
         )
         body = {**act, "budget": budget.to_json(), "policy": json.loads(policy), "unit": unit}
         account = cls(session, dataset)
@@ -99,31 +100,26 @@ class AccountTransaction:
             return
         if records is not None:
             body["data"] = {"revision": 1, "fingerprint": records.fingerprint}
-            values = {"dataset": account.id, "name": records.state, "version": 0}
-            session.run(sql.KEEP, **values, state=records.key)
+            account.keep(records.state, records.key)
         account.append("open", body=body)
 
     @property
     def budget(self) -> Budget:
-        """The dataset's cap; read when it is needed, written when it is set."""
-        if isinstance(self._budget, str):
-            self._budget = _budget(self._budget)
-        return self._budget
+        """The dataset's cap."""
+        return _budget(self._budget)
 
     @budget.setter
     def budget(self, new: Budget) -> None:
-        self._budget = new
+        self._budget = canonical(new.to_json())
 
     @property
     def spent(self) -> Account:
         """What all analysts together have spent."""
-        if isinstance(self._spent, str):
-            self._spent = _account(self._spent)
-        return self._spent
+        return _account(self._spent)
 
     @spent.setter
     def spent(self, new: Account) -> None:
-        self._spent = new
+        self._spent = _text(new)
 
     def must_be_open(self) -> None:
         """Refuse what would answer, or let something be answered, once the account is closed."""
@@ -168,38 +164,50 @@ class AccountTransaction:
         """Write the end of the chain, its sums and its promise."""
         self.session.run(
             sql.MOVE,
-            account=self.id,
-            new_seq=self.seq,
-            new_head=self.head,
-            new_budget=_text(self._budget),
-            new_policy=self.policy,
-            new_spent=_text(self._spent),
-            new_failures=self.failures,
-            new_closure=self.closure,
+            dataset=self.id,
+            seq=self.seq,
+            head=self.head,
+            budget=self._budget,
+            policy=self.policy,
+            spent=self._spent,
+            failures=self.failures,
+            closure=self.closure,
         )
 
-    def write_share(self, analyst: str, share: AnalystAccount, *, new: bool) -> None:
-        self.session.run(
-            sql.INSERT_SHARE if new else sql.UPDATE_SHARE,
-            account=self.id,
-            whose=analyst,
-            new_spent=_text(share.spent),
-            new_budget=None if share.budget is None else _text(share.budget),
-        )
+    def write_share(self, analyst: str, share: AnalystAccount) -> None:
+        budget = None if share.budget is None else canonical(share.budget.to_json())
+        row = {"analyst": analyst, "budget": budget, "spent": _text(share.spent)}
+        self.session.run(sql.WRITE_SHARE, dataset=self.id, **row)
+
+    # States of publications and of the account itself, which are no part of the chain
+
+    def state(self, name: str) -> Any | None:
+        """The version of a state, its text, and the fingerprints of the last version and this."""
+        return self.session.one(sql.STATE, dataset=self.id, name=name)
+
+    def keep(self, name: str, state: str) -> None:
+        """Write the next version of a state, whatever stood there."""
+        row = self.state(name)
+        version, before = 0, ""
+        if row is not None:
+            version, before = row.version + 1, row.fingerprints.rpartition(" ")[2]
+        fingerprints = f"{before} {secrets.token_hex(32)}"
+        new = {"version": version, "state": state, "fingerprints": fingerprints}
+        self.session.run(sql.WRITE_STATE, dataset=self.id, name=name, **new)
 
     # What is open, and on which terms: derived from the entries, kept up to date with them
 
     def open_reservation(self, seq: int, holder: str = "") -> None:
         """Note that a reservation has no answer yet, and who computes it."""
-        self.session.run(sql.OPENED, account=self.id, at_seq=seq, by=holder)
+        self.session.run(sql.OPENED, dataset=self.id, seq=seq, holder=holder)
 
     def close_reservation(self, seq: int) -> None:
         """Note that a reservation was answered or given back."""
-        self.session.run(sql.SETTLED, account=self.id, at_seq=seq)
+        self.session.run(sql.SETTLED, dataset=self.id, seq=seq)
 
     def taken_up(self, seq: int) -> tuple[int, str]:
         """How often a reservation was taken up, and by whom last; zero times if it is not open."""
-        row = self.session.one(sql.TAKEN_UP, account=self.id, at_seq=seq)
+        row = self.session.one(sql.TAKEN_UP, dataset=self.id, seq=seq)
         return (0, "") if row is None else (int(row.epoch), str(row.holder))
 
     def take_up(self, held: Reservation, holder: str) -> int:
@@ -209,45 +217,48 @@ class AccountTransaction:
                 "A reservation is missing from those that wait; run 'whitecrow ledger verify'."
             )
         epoch = held.epoch + 1
-        self.session.run(sql.TAKE_UP, account=self.id, at_seq=held.seq, new_epoch=epoch, by=holder)
+        self.session.run(sql.TAKE_UP, dataset=self.id, seq=held.seq, epoch=epoch, holder=holder)
         return epoch
 
     def add_terms(self, analyst: str, price: Guarantee) -> None:
         """Count the zones and conditions of a release."""
         for digest, term in terms_of(price):
-            self.session.run(sql.ADD_TERM, account=self.id, whose=analyst, digest=digest, term=term)
+            named = {"digest": digest, "term": term}
+            self.session.run(sql.ADD_TERM, dataset=self.id, analyst=analyst, **named)
 
     def remove_terms(self, analyst: str, price: Guarantee) -> None:
         """Count the zones and conditions of a release that was given back."""
         for digest, _ in terms_of(price):
-            self.session.run(sql.LESS_TERM, account=self.id, whose=analyst, digest=digest)
-        self.session.run(sql.NO_TERM, account=self.id, whose=analyst)
+            self.session.run(sql.LESS_TERM, dataset=self.id, analyst=analyst, digest=digest)
+        self.session.run(sql.NO_TERM, dataset=self.id, analyst=analyst)
 
     def all_terms(self) -> dict[str, dict[str, int]]:
         """How many standing releases of each analyst have a term."""
         terms: dict[str, dict[str, int]] = {}
-        for row in self.session.rows(sql.ALL_TERMS, account=self.id):
+        for row in self.session.rows(sql.ALL_TERMS, dataset=self.id):
             terms.setdefault(row.analyst, {})[row.term] = row.number
         return terms
 
     def open_reservations(self) -> set[int]:
         """The reservations that have no answer."""
-        return {row.seq for row in self.session.rows(sql.ALL_OPEN, account=self.id)}
+        return {row.seq for row in self.session.rows(sql.ALL_OPEN, dataset=self.id)}
 
     def terms(self, analyst: str | None = None) -> tuple[tuple[Zone, ...], tuple[str, ...]]:
         """The zones and conditions of all standing releases, or of one analyst's."""
-        query = sql.TERMS if analyst is None else sql.OWN_TERMS
-        given = {} if analyst is None else {"whose": analyst}
-        return joint_terms(row.term for row in self.session.rows(query, account=self.id, **given))
+        if analyst is None:
+            rows = self.session.rows(sql.TERMS, dataset=self.id)
+        else:
+            rows = self.session.rows(sql.OWN_TERMS, dataset=self.id, analyst=analyst)
+        return joint_terms(row.term for row in rows)
 
     # Reading
 
     def share(self, analyst: str) -> AnalystAccount | None:
-        row = self.session.one(sql.SHARE, account=self.id, whose=analyst)
+        row = self.session.one(sql.SHARE, dataset=self.id, analyst=analyst)
         return None if row is None else _share(row)
 
     def shares(self) -> dict[str, AnalystAccount]:
-        rows = self.session.rows(sql.SHARES, account=self.id)
+        rows = self.session.rows(sql.SHARES, dataset=self.id)
         return {row.analyst: _share(row) for row in rows}
 
     def snapshot(self, shares: Mapping[str, AnalystAccount]) -> AccountSnapshot:
@@ -264,10 +275,10 @@ class AccountTransaction:
         """What became of a question: open, closed, or never asked (or void).
 
         Where it was never asked, an answer under its ``former`` name is its answer. With
-        ``before``, as it was before that entry.
+        ``before``, as it was before that entry, but for an answer.
         """
         asked = {"asked": digest, "former": former or digest}
-        rows = self.session.rows(sql.BY_QUESTION, account=self.id, **asked)
+        rows = self.session.rows(sql.BY_QUESTION, dataset=self.id, **asked)
         if not rows:  # a new question
             return None
         rows.sort(key=lambda row: row.seq)
@@ -301,25 +312,30 @@ class AccountTransaction:
         kind: str | None = None,
         holding: str | None = None,
     ) -> list[Entry]:
-        """Entries between two others, some of them, one analyst's, one kind, or with a word."""
+        """Entries between two others, some of them, one analyst's, one kind, or with a word.
+
+        An analyst's that are of a kind, but for answers, are found by an index.
+        """
         limits = {
             "before": before,
-            "most": limit,
-            "skipped": skip,
-            "whose": analyst,
-            "of_kind": kind,
-            "holds": holding,
+            "limit": limit,
+            "skip": skip,
+            "analyst": analyst,
+            "kind": kind,
+            "holding": holding,
         }
         given = {name: value for name, value in limits.items() if value is not None}
-        query = sql.some_entries(frozenset(given), newest_first)
-        rows = self.session.rows(query, account=self.id, after=after, **given)
+        found_by_index = () if kind in (None, "settle") else ("no answer",)
+        query = sql.some_entries(frozenset((*given, *found_by_index)), newest_first)
+        rows = self.session.rows(query, dataset=self.id, after=after, **given)
         return [_entry(row, self.name) for row in rows]
 
     def closing(self, seqs: Sequence[int]) -> dict[int, Entry]:
         """What closed these entries, by the entry that was closed."""
         if not seqs:
             return {}
-        rows = self.session.rows(sql.closing_of(len(seqs)), account=self.id, **_numbered(seqs))
+        closed = {f"closed{number}": seq for number, seq in enumerate(seqs)}
+        rows = self.session.rows(sql.closing_of(len(seqs)), dataset=self.id, **closed)
         return {row.closes: _entry(row, self.name) for row in rows}
 
     def last_words(self, asked: Sequence[Entry]) -> list[Entry | None]:
@@ -334,16 +350,15 @@ class AccountTransaction:
 
     def unsettled(self) -> list[Entry]:
         """Reservations that nothing has closed, or only a failure that nobody has reviewed."""
-        rows = self.session.rows(sql.UNSETTLED, account=self.id)
+        rows = self.session.rows(sql.UNSETTLED, dataset=self.id)
         return [_entry(row, self.name) for row in rows]
 
     def unreviewed(self) -> list[Entry]:
         """Failures that nobody has reviewed."""
         if not self.failures:  # almost always
             return []
-        return [
-            _entry(row, self.name) for row in self.session.rows(sql.UNREVIEWED, account=self.id)
-        ]
+        rows = self.session.rows(sql.UNREVIEWED, dataset=self.id)
+        return [_entry(row, self.name) for row in rows]
 
     def closed_by(self, moment: datetime) -> bool:
         """Whether a failure closes the account to new answers; one that is told later does not yet.
@@ -359,33 +374,32 @@ class AccountTransaction:
         """
         now = datetime.now(UTC)
         window = {"now": _moment(now), "latest": _moment(now + LONGEST_WAIT)}
-        first = self.session.one(sql.NOT_TOLD, account=self.id, after=after, **window)
+        first = self.session.one(sql.NOT_TOLD, dataset=self.id, after=after, **window)
         return (self.seq, self.head) if first is None else (first.seq - 1, first.previous)
 
     def entry(self, seq: int) -> Entry | None:
-        row = self.session.one(sql.ONE, account=self.id, at_seq=seq)
+        row = self.session.one(sql.ONE, dataset=self.id, seq=seq)
         return None if row is None else _entry(row, self.name)
 
 
 def _became(rows: Iterable[Any]) -> Reservation | RecordedOutcome | None:
     """What became of a question, from its entries in order."""
-    found: Reservation | RecordedOutcome | None = None
+    outcome: Reservation | RecordedOutcome | None = None
     for row in rows:
-        if row.kind == "reserve":
-            holder = row.holder or ""
-            found = Reservation(
-                row.seq, row.digest, row.analyst, epoch=row.epoch or 0, holder=holder
-            )
-        elif row.kind == "void":
-            found = None
-        elif row.kind == "review" and isinstance(found, RecordedOutcome):
+        if row.kind == "reserve" and row.answered_by is not None:
+            answer = _parsed(row.answer)["answer"]
+            outcome = RecordedOutcome(row.seq, row.answered_by, answered=True, answer=answer)
+        elif row.kind == "reserve":
+            asked = row.seq, row.digest, row.analyst
+            outcome = Reservation(*asked, epoch=row.epoch or 0, holder=row.holder or "")
+        elif row.kind == "fail":
+            outcome = RecordedOutcome(row.closes, row.seq, answered=False)
+        elif row.kind == "review" and isinstance(outcome, RecordedOutcome):
             # The failure is closed; what gives the spend back closes the review.
-            found = replace(found, by=row.seq, reviewed=True)
+            outcome = replace(outcome, by=row.seq, reviewed=True)
         else:
-            answered = row.kind == "settle"
-            answer = _parsed(row.body)["answer"] if answered else None
-            found = RecordedOutcome(row.closes, row.seq, answered, answer)
-    return found
+            outcome = None
+    return outcome
 
 
 def names(session: Session) -> tuple[str, ...]:
@@ -436,14 +450,10 @@ def _remembered(written: str, account: Account) -> Account:
     return account
 
 
-def _text(value: Budget | Account | str) -> str:
-    """Write sums or a cap; what was read and did not change is still the text it was."""
-    if isinstance(value, str):
-        return value
-    text = canonical(value.to_json())
-    if isinstance(value, Account):
-        _remembered(text, value)
-    return text
+def _text(account: Account) -> str:
+    """Write sums, which the next ask begins with."""
+    _remembered(account.text, account)
+    return account.text
 
 
 def _share(row: Any) -> AnalystAccount:
@@ -452,11 +462,6 @@ def _share(row: Any) -> AnalystAccount:
 
 def _entry(row: Any, dataset: str) -> Entry:
     return Entry(**{**row._asdict(), "dataset": dataset})
-
-
-def has_hash(session: Session, hash_: str) -> bool:
-    """Whether any entry of any dataset has this hash."""
-    return session.one(sql.HASH, noted=hash_) is not None
 
 
 def joint_terms(written: Iterable[str]) -> tuple[tuple[Zone, ...], tuple[str, ...]]:
@@ -476,10 +481,6 @@ def terms_of(price: Guarantee) -> tuple[tuple[str, str], ...]:
         listed += [{"condition": one} for one in price.conditions]
     texts = dict.fromkeys(canonical(one) for one in listed)
     return tuple((hashlib.sha256(one.encode("ascii")).hexdigest(), one) for one in texts)
-
-
-def _numbered(seqs: Sequence[int]) -> dict[str, int]:
-    return {f"closed{i}": seq for i, seq in enumerate(seqs)}
 
 
 _AT_ONCE = 2000

@@ -19,8 +19,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import bindparam, delete, insert, select, update
-
 from whitecrow.errors import (
     InvalidInput,
     LedgerBusy,
@@ -31,7 +29,8 @@ from whitecrow.errors import (
 from whitecrow.ledger.account import Entry
 from whitecrow.ledger.acts import close, custodian_act
 from whitecrow.ledger.database import Database, GroupCommit, Job, Session
-from whitecrow.ledger.schema import LOST, OWN_STATES, datasets, entries, publishers, witness
+from whitecrow.ledger.schema import LOST, OWN_STATES
+from whitecrow.ledger.statements import ONE, WRITE_STATE
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.witness.places import Place, Setup, setup_of
 from whitecrow.ledger.witness.statement import Evidence, Mark, SigningKey
@@ -74,20 +73,14 @@ NOTHING_THERE = (
 
 # Where the accounts and publications of a ledger stand
 
-_HEADS = select(datasets.c.id, datasets.c.name, datasets.c.seq, datasets.c.head, datasets.c.closure)
-_HEAD = _HEADS.where(datasets.c.name == bindparam("named"))
+_HEADS = "SELECT id, name, seq, head, closure FROM datasets"
+_HEAD = f"{_HEADS} WHERE name = :name"
 # Publications go on from a state that is no entry; going back would draw their noise twice. Its
 # version and a random fingerprint are told, and nothing of what it holds.
-_STATES = select(
-    datasets.c.name,
-    publishers.c.name.label("state"),
-    publishers.c.version,
-    publishers.c.fingerprints,
-    (publishers.c.state == LOST).label("over"),
-).join(publishers, publishers.c.dataset == datasets.c.id)
-_ENTRY = select(entries.c.hash).where(
-    entries.c.dataset == bindparam("account"), entries.c.seq == bindparam("at_seq")
-)
+_STATES = """
+SELECT datasets.name, publishers.name AS state, version, fingerprints, state = :lost AS over
+FROM publishers JOIN datasets ON datasets.id = publishers.dataset
+"""
 
 
 @dataclass(frozen=True)
@@ -109,7 +102,7 @@ class Head:
         if not mark.head or (self.seq, self.head) == (mark.seq, mark.head):
             return True
         if self.account:
-            entry = session.one(_ENTRY, account=self.account, at_seq=mark.seq)
+            entry = session.one(ONE, dataset=self.account, seq=mark.seq)
             return entry is not None and bool(entry.hash == mark.head)
         # A version is told before the next one is written, unless that is done at intervals.
         return self.seq > mark.seq + 1 or (self.seq, self.before) == (mark.seq + 1, mark.head)
@@ -118,7 +111,7 @@ class Head:
 def heads(session: Session) -> dict[str, Head]:
     """All there are, by the names that the witness knows."""
     there = {row.name: _account(row) for row in session.rows(_HEADS)}
-    for row in session.rows(_STATES):
+    for row in session.rows(_STATES, lost=LOST):
         if row.state not in OWN_STATES:
             before, _, now = row.fingerprints.rpartition(" ")
             head = Head(row.version + 1, now, before=before, closed=bool(row.over))
@@ -130,7 +123,7 @@ def head_of(session: Session, name: str) -> Head:
     dataset, _, key = name.partition("\n")
     if key:
         return heads(session).get(name, Head())
-    row = session.one(_HEAD, named=dataset)
+    row = session.one(_HEAD, name=dataset)
     return Head() if row is None else _account(row)
 
 
@@ -350,9 +343,10 @@ _UNCONFIRMED = (
     "--not-restored --reason ..."
 )
 
-_APPOINT = insert(witness).values(
-    {name: bindparam(name) for name in ("ledger", "address", "key", "public", "seconds")}
-)
+_APPOINT = """
+INSERT INTO witness (ledger, address, key, public, seconds)
+VALUES (:ledger, :address, :key, :public, :seconds)
+"""
 
 
 def appoint(database: Database, address: str, key: Path, *, seconds: int = 0) -> Setup:
@@ -405,14 +399,7 @@ def dismiss(database: Database, *, not_restored: bool = False) -> None:
         why = str(failure)
     if why and not not_restored:
         raise LedgerUnusable(_UNCONFIRMED.format(why=why))
-    database.write(lambda session: session.run(delete(witness)))
-
-
-_ACCOUNT = select(datasets.c.id).where(datasets.c.name == bindparam("named"))
-_OWN = (publishers.c.dataset == bindparam("account"), publishers.c.name == bindparam("key"))
-_OVER = {"version": bindparam("newest"), "state": LOST, "fingerprints": ""}
-_END = update(publishers).where(*_OWN).values(_OVER)
-_ADD = insert(publishers).values(dataset=bindparam("account"), name=bindparam("key"), **_OVER)
+    database.write(lambda session: session.run("DELETE FROM witness"))
 
 
 def lost(database: Database, setup: Setup) -> dict[str, tuple[Mark, int]]:
@@ -464,7 +451,6 @@ def _close(session: Session, marks: Mapping[str, Mark], body: Mapping[str, Any])
 
 
 def _end_publication(session: Session, dataset: str, key: str, head: Head, mark: Mark) -> None:
-    account = session.one(_ACCOUNT, named=dataset)
-    assert account is not None
-    newest = max(head.seq, mark.seq, 1) - 1
-    session.run(_END if head.seq else _ADD, account=account.id, key=key, newest=newest)
+    account = AccountTransaction(session, dataset)
+    over = {"version": max(head.seq, mark.seq, 1) - 1, "state": LOST, "fingerprints": ""}
+    session.run(WRITE_STATE, dataset=account.id, name=key, **over)

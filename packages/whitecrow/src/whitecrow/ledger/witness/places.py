@@ -20,14 +20,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from sqlalchemy import MetaData, Table, and_, bindparam, insert, select, update
+from sqlalchemy import MetaData, Table
 from sqlalchemy.schema import PrimaryKeyConstraint
 
 from whitecrow.errors import InvalidInput, LedgerCorrupt, LedgerUnusable, WhitecrowError
-from whitecrow.ledger.columns import text, whole
 from whitecrow.ledger.database import Database, Session, locked
 from whitecrow.ledger.engine import parsed
-from whitecrow.ledger.schema import witness
+from whitecrow.ledger.schema import text, whole
 from whitecrow.ledger.witness.statement import Evidence, Mark, SigningKey, Statement
 
 KEY_FILE = "WHITECROW_WITNESS_KEY_FILE"
@@ -65,7 +64,7 @@ def checked(written: Iterable[str], ledger: str, public: str) -> list[Statement]
     return mine
 
 
-_SETUP = select(witness).order_by(witness.c.ledger)
+_SETUP = "SELECT * FROM witness ORDER BY ledger"
 _INSTANCE = ("https://", "http://")
 
 
@@ -251,18 +250,16 @@ _TABLE = Table(
     text("statement"),
     PrimaryKeyConstraint("ledger", "dataset"),
 )
-_OF_LEDGER = _TABLE.c.ledger == bindparam("whose")
-_OF_ACCOUNT = and_(_OF_LEDGER, _TABLE.c.dataset == bindparam("of"))
-_ALL = select(_TABLE.c.statement).where(_OF_LEDGER)
-_ONE = select(_TABLE.c.statement).where(_OF_ACCOUNT)
-_LOCK = _ONE.with_for_update()
-_ROW: dict[str, Any] = {
-    "era": bindparam("new_era"),
-    "seq": bindparam("new_seq"),
-    "statement": bindparam("written"),
-}
-_ADD = insert(_TABLE).values(ledger=bindparam("whose"), dataset=bindparam("of"), **_ROW)
-_MOVE = update(_TABLE).where(_OF_ACCOUNT).values(_ROW)
+_ALL = "SELECT statement FROM whitecrow_witness WHERE ledger = :ledger"
+_NEWEST_ROW = f"{_ALL} AND dataset = :dataset FOR UPDATE"
+_ADD = """
+INSERT INTO whitecrow_witness (ledger, dataset, era, seq, statement)
+VALUES (:ledger, :dataset, :era, :seq, :statement)
+"""
+_KEEP = f"""
+{_ADD} ON CONFLICT (ledger, dataset) DO UPDATE SET era = excluded.era, seq = excluded.seq,
+    statement = excluded.statement
+"""
 
 
 class DatabasePlace:
@@ -284,7 +281,7 @@ class DatabasePlace:
         return self._database.read(self._held)
 
     def _held(self, session: Session) -> Evidence:
-        rows = session.rows(_ALL, whose=self._ledger)
+        rows = session.rows(_ALL, ledger=self._ledger)
         # A statement that moved several accounts stands in the row of each.
         texts = dict.fromkeys(row.statement for row in rows)
         return Evidence.of(checked(texts, self._ledger, self._public))
@@ -294,7 +291,7 @@ class DatabasePlace:
         text = statement.to_text()
 
         def act(session: Session) -> bool:
-            newest = session.one(_LOCK, whose=self._ledger, of=_NEWEST)
+            newest = session.one(_NEWEST_ROW, ledger=self._ledger, dataset=_NEWEST)
             if newest is None:  # nothing was told yet, or by an older version alone
                 held = self._held(session)
             else:
@@ -303,15 +300,10 @@ class DatabasePlace:
                 return False
             moved = {**statement.accounts, _NEWEST: Mark(0, statement.number, "")}
             for name, mark in sorted(moved.items()):
-                row = session.one(_ONE, whose=self._ledger, of=name)
-                session.run(
-                    _ADD if row is None else _MOVE,
-                    whose=self._ledger,
-                    of=name,
-                    new_era=mark.era,
-                    new_seq=mark.seq,
-                    written=text,
-                )
+                row = {"dataset": name, "era": mark.era, "seq": mark.seq, "statement": text}
+                # Of two who add the newest row at once, one fails.
+                first = newest is None and name == _NEWEST
+                session.run(_ADD if first else _KEEP, ledger=self._ledger, **row)
             return True
 
         try:
