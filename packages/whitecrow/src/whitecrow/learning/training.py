@@ -16,6 +16,7 @@ from whitecrow.detector.scoring import Encoder
 from whitecrow.histogram.facts import Answers
 from whitecrow.learning.facts import ByColumn, ByTable, joined
 from whitecrow.learning.question import (
+    MANY,
     NEAR,
     ROUNDS,
     Family,
@@ -38,6 +39,8 @@ Ints = npt.NDArray[np.int64]
 _WINSOR = 0.01
 _MOST_DRAWN = 0.3
 _LEAST_SPREAD = 2.0**-120  # of the largest value: below, distances are beyond the largest number
+_HIDDEN = 0.3  # the part of all records from which on noise hides a column's distribution
+_MEANS, _SPREADS, _STEPS = np.linspace(0.0, 1.0, 51), np.geomspace(0.02, 0.6, 18), 30
 _DOUBT = (1.5, 2.5)  # trust falls from 1 to 0 as noise grows from 0.2 to 0.6 of all records
 
 
@@ -49,6 +52,7 @@ class Marginals:
     shares: tuple[Floats, ...]  # the part of the records in each cell
     records: float  # the released number of records, at least 1
     noise: float  # about the standard deviation of a noisy cumulative count
+    fitted: frozenset[int] = frozenset()  # columns whose shares are those of a normal distribution
 
     @property
     def doubt(self) -> float:
@@ -83,6 +87,7 @@ def learn_marginals(
         _reconciled(above + (records - above.sum()) / len(above), below, group, wide**2, narrow**2)
         for above, below, group in zip(coarse, fine, groups, strict=True)
     ]
+    likely = _likely(grids, groups, estimates, wide, records) if len(grids) >= MANY else {}
     for cut, part in enumerate(others):
         grids = tuple(
             grid.refined(_fullest(values) if fixed is None else fixed[place].cuts[cut])
@@ -99,9 +104,13 @@ def learn_marginals(
                 )
     # A cumulative count adds up about four coarse and four fine cells on average.
     spread = math.sqrt(4 * wide**2 + 4 * narrow**2)
-    return Marginals(
-        grids, tuple(_shares(values, records) for values in estimates), records, spread
+    if spread < _HIDDEN * records:
+        likely = {}
+    shares = tuple(
+        _normal_shares(grid, *likely[place]) if place in likely else _shares(values, records)
+        for place, (grid, values) in enumerate(zip(grids, estimates, strict=True))
     )
+    return Marginals(grids, shares, records, spread, frozenset(likely))
 
 
 def _split(noisy: Ints, sizes: list[int]) -> list[Ints]:
@@ -145,6 +154,52 @@ def _shares(values: Floats, records: float) -> Floats:
     running = np.rint(np.clip(running, 0.0, records) / records * PARTS)
     running[-1] = PARTS
     return np.diff(running, prepend=0.0) / PARTS
+
+
+def _likely(
+    grids: tuple[Grid, ...], groups: list[Ints], counts: list[Floats], noise: float, records: float
+) -> dict[int, tuple[float, float]]:
+    """Return mean and deviation of normal distributions, as parts of the way between the bounds.
+
+    Noise hides each of hundreds of columns, but not what most of them have in common: a mean and a
+    deviation are as likely beforehand as they are common among columns (empirical Bayes).
+    """
+    from scipy.special import ndtr
+
+    boxed = [
+        place
+        for place, grid in enumerate(grids)
+        if grid.ordered and grid.lower is not None and not grid.apart and grid.cells > 1
+    ]
+    fits = np.empty((len(boxed), len(_MEANS), len(_SPREADS)))
+    for row, place in enumerate(boxed):
+        edges = _inside(grids[place])[np.flatnonzero(np.diff(groups[place]))]
+        below = ndtr((edges - _MEANS[:, None, None]) / _SPREADS[:, None])
+        wanted = np.diff(below, prepend=0.0, append=1.0) * records
+        away = np.bincount(groups[place], weights=counts[place]) - wanted
+        fits[row] = -(away * away).sum(axis=-1) / (2.0 * noise * noise)
+    fits = np.exp(fits - fits.max(axis=(1, 2), keepdims=True, initial=-np.inf))
+    common = np.ones(fits.shape[1:])
+    for _ in range(_STEPS):
+        chances = fits * common
+        chances /= chances.sum(axis=(1, 2), keepdims=True)
+        common = chances.mean(axis=0) + 1e-9
+    means = (chances.sum(axis=2) * _MEANS).sum(axis=1)
+    spreads = np.exp((chances.sum(axis=1) * np.log(_SPREADS)).sum(axis=1))
+    return {place: (means[row], spreads[row]) for row, place in enumerate(boxed)}
+
+
+def _inside(grid: Grid) -> Floats:
+    """Return where the edges lie, as parts of the way between the bounds."""
+    borders = grid.borders() * grid.unit
+    return np.asarray((borders[1:-1] - borders[0]) / (borders[-1] - borders[0]))
+
+
+def _normal_shares(grid: Grid, mean: float, spread: float) -> Floats:
+    from scipy.special import ndtr
+
+    below = np.rint(ndtr((_inside(grid) - mean) / spread) * PARTS)
+    return np.diff(below, prepend=0.0, append=float(PARTS)) / PARTS
 
 
 def look_of(grid: Grid, share: Floats, records: float, noise: float) -> npt.NDArray[np.int32]:
@@ -238,8 +293,10 @@ def train(
     records = marginals.records
     if layout is None:
         looks = tuple(
-            look_of(grid, part, records, marginals.noise)
-            for grid, part in zip(marginals.grids, marginals.shares, strict=True)
+            look_of(grid, part, records, 0.0 if place in marginals.fitted else marginals.noise)
+            for place, (grid, part) in enumerate(
+                zip(marginals.grids, marginals.shares, strict=True)
+            )
         )
         chosen = wanted(records) if wanted else families(money.law, records, money.total)
         tables = draw_tables(len(grids), chosen, seed)
@@ -249,7 +306,7 @@ def train(
     cells = ByTable(encoders, tables)
     counts, deviation = answers.counts(cells, share * (1 - first), len(tables))
     limit = np.iinfo(np.int32)
-    peak, far = weights(len(grids), marginals.doubt)
+    peak, far, tail = weights(len(grids), marginals.doubt)
     return Model(
         grids=marginals.grids,
         shares=marginals.shares,
@@ -262,4 +319,5 @@ def train(
         peak=peak,
         far=far,
         near=NEAR,
+        tail=tail if marginals.fitted else 0.0,
     )
