@@ -87,7 +87,10 @@ def learn_marginals(
         _reconciled(above + (records - above.sum()) / len(above), below, group, wide**2, narrow**2)
         for above, below, group in zip(coarse, fine, groups, strict=True)
     ]
-    likely = _likely(grids, groups, estimates, wide, records) if len(grids) >= MANY else {}
+    # A cumulative count adds up about four coarse and four fine cells on average.
+    spread = math.sqrt(4 * wide**2 + 4 * narrow**2)
+    hidden = len(grids) >= MANY and spread > _HIDDEN * records
+    likely = _likely(grids, groups, estimates, wide, records) if hidden else {}
     for cut, part in enumerate(others):
         grids = tuple(
             grid.refined(_fullest(values) if fixed is None else fixed[place].cuts[cut])
@@ -102,10 +105,6 @@ def learn_marginals(
                 estimates[place] = _reconciled(
                     estimates[place], values, grids[place].parents(), 0.0, deviation**2
                 )
-    # A cumulative count adds up about four coarse and four fine cells on average.
-    spread = math.sqrt(4 * wide**2 + 4 * narrow**2)
-    if spread < _HIDDEN * records:
-        likely = {}
     shares = tuple(
         _normal_shares(grid, *likely[place]) if place in likely else _shares(values, records)
         for place, (grid, values) in enumerate(zip(grids, estimates, strict=True))
@@ -171,6 +170,8 @@ def _likely(
         for place, grid in enumerate(grids)
         if grid.ordered and grid.lower is not None and not grid.apart and grid.cells > 1
     ]
+    if not boxed:
+        return {}
     fits = np.empty((len(boxed), len(_MEANS), len(_SPREADS)))
     for row, place in enumerate(boxed):
         edges = _inside(grids[place])[np.flatnonzero(np.diff(groups[place]))]
@@ -178,7 +179,7 @@ def _likely(
         wanted = np.diff(below, prepend=0.0, append=1.0) * records
         away = np.bincount(groups[place], weights=counts[place]) - wanted
         fits[row] = -(away * away).sum(axis=-1) / (2.0 * noise * noise)
-    fits = np.exp(fits - fits.max(axis=(1, 2), keepdims=True, initial=-np.inf))
+    fits = np.exp(fits - fits.max(axis=(1, 2), keepdims=True))
     common = np.ones(fits.shape[1:])
     for _ in range(_STEPS):
         chances = fits * common
