@@ -54,6 +54,30 @@ def test_far_records_score_above_common_ones_however_wide_the_bounds(
     assert np.mean(strange[:, None] > common[None, :]) > 0.97
 
 
+@pytest.mark.parametrize(("money", "size"), [(PURE, 5000), (GAUSSIAN, 600)])
+def test_hundreds_of_columns_that_noise_hides_tell_together_what_is_far(
+    money: Money, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The noise of one column's counts is most of the records."""
+    middle = np.random.default_rng(4).uniform(-2.0, 2.0, size=300)
+    rows, usual = records(size, 300) + middle, records(200, 300, seed=1) + middle
+    far = 1.15 * records(200, 300, seed=2) + middle
+
+    def lead(model: Model) -> float:
+        columns = scoring.encoders(model)
+        strange, common = (scoring.raw_scores(model, columns, part) for part in (far, usual))
+        return float(np.mean(strange[:, None] > common[None, :]))
+
+    model = trained(rows, money, bound=6.0)
+    assert model.marginal_noise > 0.3 * model.records
+    means = [share @ grid.middles() for grid, share in zip(model.grids, model.shares, strict=True)]
+    assert np.abs(np.array(means) - middle).mean() < 0.95 * np.abs(middle).mean()
+    assert lead(model) > 0.88
+    assert lead(replace(model, tail=0.0)) < 0.85
+    monkeypatch.setattr("whitecrow.learning.question.MANY", 301)
+    assert lead(trained(rows, money, bound=6.0)) < 0.85
+
+
 def test_a_far_cluster_is_stranger_than_nearer_records_that_are_rarer() -> None:
     """Counts alone would say the contrary: two hundred records lie together."""
     rows = records(20_000, 3)

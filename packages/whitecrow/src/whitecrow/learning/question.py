@@ -94,18 +94,26 @@ NEAR = 1.75
 """From which logarithmic coordinate on distance alone makes a cell stranger: 4.75 deviations."""
 
 
-def weights(columns: int, doubt: float) -> tuple[float, float]:
-    """Return how much more than its share a very strange cell counts in a score, and a far one.
+MANY = 256
+"""From so many columns on, noise may hide each of them, and leave what all say together."""
+
+_MOST_TAIL = 128.0
+
+
+def weights(columns: int, doubt: float) -> tuple[float, float, float]:
+    """Return the weights of very strange cells, of far ones, and of columns by themselves.
 
     With few columns an outlier shows in few tables, and strongly; with many it shows weakly in many
     tables. Distance finds outliers that come in a cluster, which is not rare.
 
     The ``doubt`` is the part of the records that noise may hide in a column's distribution. Where
-    that is much, a strange cell is one that noise made.
+    that is much, a strange cell is one that noise made. Where it hides hundreds of columns, how far
+    a record is from the middle of all of them says more than tables of a few.
     """
+    tail = min(8.0 * doubt, _MOST_TAIL) if columns >= MANY else 0.0
     few = min(1.0, (_FEW_COLUMNS / columns) ** 2)
     clear = few / (1.0 + (_DROWNED * doubt) ** 2)
-    return 4.0 * clear, clear
+    return 4.0 * clear, clear, tail
 
 
 def draw_tables(columns: int, wanted: tuple[tuple[Family, int], ...], seed: int) -> Tables:

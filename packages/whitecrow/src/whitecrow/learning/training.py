@@ -27,6 +27,8 @@ from whitecrow.learning.facts import ByColumn, ByTable, joined
 _WINSOR = 0.01
 _MOST_DRAWN = 0.3
 _LEAST_SPREAD = 2.0**-120  # of the largest value: below, distances are beyond the largest number
+_HIDDEN = 0.3  # the part of all records from which on noise hides a column's distribution
+_MEANS, _SPREADS, _STEPS = np.linspace(0.0, 1.0, 51), np.geomspace(0.02, 0.6, 18), 30
 _DOUBT = (1.5, 2.5)  # trust falls from 1 to 0 as noise grows from 0.2 to 0.6 of all records
 
 
@@ -38,6 +40,7 @@ class Marginals:
     shares: tuple[Floats, ...]  # the part of the records in each cell
     records: float  # the released number of records, at least 1
     noise: float  # about the standard deviation of a noisy cumulative count
+    fitted: frozenset[int] = frozenset()  # columns whose shares are those of a normal distribution
 
 
 def learn_marginals(
@@ -69,6 +72,10 @@ def learn_marginals(
         _reconciled(above + (records - above.sum()) / len(above), below, group, wide**2, narrow**2)
         for above, below, group in zip(coarse, fine, groups, strict=True)
     ]
+    # A cumulative count adds up about four coarse and four fine cells on average.
+    spread = math.sqrt(4 * wide**2 + 4 * narrow**2)
+    hidden = len(grids) >= recipe.MANY and spread > _HIDDEN * records
+    likely = _likely(grids, groups, estimates, wide, records) if hidden else {}
     for cut, part in enumerate(others):
         orders = (np.argsort(-values, kind="stable")[:CUTS] for values in estimates)
         chosen = (tuple(sorted(order.tolist())) for order in orders)
@@ -86,10 +93,11 @@ def learn_marginals(
                 estimates[place] = _reconciled(
                     estimates[place], values, grids[place].parents(), 0.0, deviation**2
                 )
-    # A cumulative count adds up about four coarse and four fine cells on average.
-    spread = math.sqrt(4 * wide**2 + 4 * narrow**2)
-    shares = tuple(_shares(values, records) for values in estimates)
-    return Marginals(grids, shares, records, spread)
+    shares = tuple(
+        _normal_shares(grid, *likely[place]) if place in likely else _shares(values, records)
+        for place, (grid, values) in enumerate(zip(grids, estimates, strict=True))
+    )
+    return Marginals(grids, shares, records, spread, frozenset(likely))
 
 
 def _reconciled(above: Floats, below: Int64s, group: Int64s, high: float, low: float) -> Floats:
@@ -118,6 +126,58 @@ def _shares(values: Floats, records: float) -> Floats:
     running = np.rint(np.clip(running, 0.0, records) / records * PARTS)
     running[-1] = PARTS
     return np.diff(running, prepend=0.0) / PARTS
+
+
+def _likely(
+    grids: tuple[Grid, ...],
+    groups: list[Int64s],
+    counts: list[Floats],
+    noise: float,
+    records: float,
+) -> dict[int, tuple[float, float]]:
+    """Return mean and deviation of normal distributions, as parts of the way between the bounds.
+
+    Noise hides each of hundreds of columns, but not what most of them have in common: a mean and a
+    deviation are as likely beforehand as they are common among columns (empirical Bayes).
+    """
+    from scipy.special import ndtr
+
+    boxed = [
+        place
+        for place, grid in enumerate(grids)
+        if grid.ordered and grid.lower is not None and not grid.apart and grid.cells > 1
+    ]
+    if not boxed:
+        return {}
+    fits = np.empty((len(boxed), len(_MEANS), len(_SPREADS)))
+    for row, place in enumerate(boxed):
+        edges = _inside(grids[place])[np.flatnonzero(np.diff(groups[place]))]
+        below = ndtr((edges - _MEANS[:, None, None]) / _SPREADS[:, None])
+        wanted = np.diff(below, prepend=0.0, append=1.0) * records
+        away = np.bincount(groups[place], weights=counts[place]) - wanted
+        fits[row] = -(away * away).sum(axis=-1) / (2.0 * noise * noise)
+    fits = np.exp(fits - fits.max(axis=(1, 2), keepdims=True))
+    common = np.ones(fits.shape[1:])
+    for _ in range(_STEPS):
+        chances = fits * common
+        chances /= chances.sum(axis=(1, 2), keepdims=True)
+        common = chances.mean(axis=0) + 1e-9
+    means = (chances.sum(axis=2) * _MEANS).sum(axis=1)
+    spreads = np.exp((chances.sum(axis=1) * np.log(_SPREADS)).sum(axis=1))
+    return {place: (means[row], spreads[row]) for row, place in enumerate(boxed)}
+
+
+def _inside(grid: Grid) -> Floats:
+    """Return where the edges lie, as parts of the way between the bounds."""
+    borders = grid.borders() * grid.unit
+    return np.asarray((borders[1:-1] - borders[0]) / (borders[-1] - borders[0]))
+
+
+def _normal_shares(grid: Grid, mean: float, spread: float) -> Floats:
+    from scipy.special import ndtr
+
+    below = np.rint(ndtr((_inside(grid) - mean) / spread) * PARTS)
+    return np.diff(below, prepend=0.0, append=float(PARTS)) / PARTS
 
 
 def look_of(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
@@ -209,8 +269,10 @@ def train(
     records = marginals.records
     if layout is None:
         looks = tuple(
-            look_of(grid, part, records, marginals.noise)
-            for grid, part in zip(marginals.grids, marginals.shares, strict=True)
+            look_of(grid, part, records, 0.0 if place in marginals.fitted else marginals.noise)
+            for place, (grid, part) in enumerate(
+                zip(marginals.grids, marginals.shares, strict=True)
+            )
         )
         chosen = wanted(records) if wanted else recipe.families(money.law, records, money.total)
         tables = recipe.draw_tables(len(grids), chosen, seed)
@@ -222,7 +284,7 @@ def train(
     limit = np.iinfo(np.int32)
     # Noise may hide this part of the records in a column's distribution.
     doubt = max(marginals.noise, 1.0) / records
-    peak, far = recipe.weights(len(grids), doubt)
+    peak, far, tail = recipe.weights(len(grids), doubt)
     return Model(
         grids=marginals.grids,
         shares=marginals.shares,
@@ -235,4 +297,5 @@ def train(
         peak=peak,
         far=far,
         near=recipe.NEAR,
+        tail=tail if marginals.fitted else 0.0,
     )
