@@ -177,7 +177,7 @@ def _normal_shares(grid: Grid, mean: float, spread: float) -> Floats:
     from scipy.special import ndtr
 
     below = np.rint(ndtr((_inside(grid) - mean) / spread) * PARTS)
-    return np.diff(below, prepend=0.0, append=float(PARTS)) / PARTS
+    return np.asarray(np.diff(below, prepend=0.0, append=float(PARTS)) / PARTS)
 
 
 def look_of(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
