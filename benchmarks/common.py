@@ -115,9 +115,7 @@ def machine() -> dict[str, str]:
 
 
 def times_of(
-    run: Callable[[], object],
-    repeat: int = 3,
-    clock: Callable[[], float] = time.perf_counter,
+    run: Callable[[], object], repeat: int = 3, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
     """Return the time of each of ``repeat`` runs, in seconds."""
     found = []

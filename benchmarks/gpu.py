@@ -32,15 +32,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import best_of, emit, parser, print_table
-from benchmarks.neighbours import (
-    Case,
-    Counts,
-    Matrix,
-    case,
-    check,
-    measured,
-    mixture,
-)
+from benchmarks.neighbours import Case, Counts, Matrix, case, check, measured, mixture
 from benchmarks.peers import Build, learn_tree, scipy_tree
 from whitecrow.errors import Unavailable
 from whitecrow.neighbours import NeighbourRelation, _tiles, count_all

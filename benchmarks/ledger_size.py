@@ -210,9 +210,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
             def plan(name: str, place: Callable[[], dict[str, Any] | None]) -> float:
                 return measured(
-                    name,
-                    lambda i: lambda: ledger.quote(NAME, [new("plan", i, place())]),
-                    repeats,
+                    name, lambda i: lambda: ledger.quote(NAME, [new("plan", i, place())]), repeats
                 )
 
             def ask(name: str, place: Callable[[], dict[str, Any] | None]) -> float:

@@ -84,10 +84,7 @@ def _joined(some: Sequence[Runs]) -> Runs:
 
 
 def measure(
-    names: Sequence[str],
-    repeat: int,
-    arguments: Sequence[str] = (),
-    tree: Path | None = None,
+    names: Sequence[str], repeat: int, arguments: Sequence[str] = (), tree: Path | None = None
 ) -> Runs:
     """Run benchmarks with some arguments, each some times in a process of its own.
 

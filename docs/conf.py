@@ -19,13 +19,7 @@ author = "The whitecrow developers"
 project_copyright = author
 version = release = __version__
 
-extensions = [
-    "declared",
-    "mathml",
-    "myst_nb",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
-]
+extensions = ["declared", "mathml", "myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "_extensions", "jupyter_execute"]
 nitpicky = True
 nitpick_ignore_regex = [

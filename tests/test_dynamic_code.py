@@ -43,10 +43,7 @@ LOOKUPS = {
         "__getattr__",
     ): "what the caller types: a method of the detector it holds",
     ("whitecrow_server/__init__.py", "__getattr__"): "a key of _WHERE",
-    (
-        "whitecrow/declaration.py",
-        "__getattr__",
-    ): "what our own surfaces ask of a parameter",
+    ("whitecrow/declaration.py", "__getattr__"): "what our own surfaces ask of a parameter",
     ("whitecrow_audit/audit/shipped.py", "same_facts"): "fields of a dataclass",
     ("whitecrow/detector/file.py", "_sound"): "names of _NUMBERS",
     ("whitecrow/detector/file.py", "_part"): "names of _NUMBERS",
@@ -66,7 +63,7 @@ LOOKUPS = {
 """Functions that get or set an attribute, not of themselves, whose name is computed."""
 
 ENTRY_POINTS = {
-    "whitecrow/plugins.py": "what packages offer that the owner of the process installed",
+    "whitecrow/plugins.py": "what packages offer that the owner of the process installed"
 }
 """Files that load entry points."""
 

@@ -128,10 +128,7 @@ def test_constant_series_surprise_nobody():
         assert np.isfinite(score([5.0] * 40, width=10, method=method)).all()
 
 
-@given(
-    scores=st.lists(st.integers(-5, 5), min_size=2, max_size=30),
-    data=st.data(),
-)
+@given(scores=st.lists(st.integers(-5, 5), min_size=2, max_size=30), data=st.data())
 @settings(deadline=None, max_examples=60)
 def test_auc_counts_pairs(scores, data):
     truth = data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))

@@ -84,10 +84,7 @@ def test_mended_values_are_counted(tmp_path):
     screen(tmp_path, [*GOOD, *BAD])
     card = wc.Card.load(tmp_path / "clinic.toml")
     found = read(tmp_path / "clinic.parquet", card).rejections
-    assert found.mended == {
-        "age: missing or of the wrong type": 1,
-        "bmi: outside the bounds": 1,
-    }
+    assert found.mended == {"age: missing or of the wrong type": 1, "bmi: outside the bounds": 1}
 
 
 def test_the_curator_tells_its_custodian():

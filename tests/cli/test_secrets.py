@@ -88,10 +88,7 @@ def test_addresses_come_from_the_environment_or_from_files(
         "files": (["--ledger-file", str(ledger), "--database-file", str(databases)], {}),
         "variables that name files": (
             [],
-            {
-                "WHITECROW_LEDGER_FILE": str(ledger),
-                "WHITECROW_DATABASE_FILE": str(databases),
-            },
+            {"WHITECROW_LEDGER_FILE": str(ledger), "WHITECROW_DATABASE_FILE": str(databases)},
         ),
     }[how]
     log = ["--custodian-log", str(tmp_path / "log")]

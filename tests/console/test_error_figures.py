@@ -10,12 +10,7 @@ import pytest
 from .conftest import House, Visitor, hidden
 
 People = Callable[[str], Visitor]
-LISTED = {
-    "columns": ["ward", "insurance"],
-    "beta": "10",
-    "k": "4",
-    "epsilon": "1",
-}
+LISTED = {"columns": ["ward", "insurance"], "beta": "10", "k": "4", "epsilon": "1"}
 
 
 @pytest.mark.parametrize("kind", ["screen", "count"])

@@ -77,10 +77,7 @@ def dataset_frame() -> pa.Table:
     rows = dataset(50)
     return pa.table(
         {name: rows.values(name) for name in ("age", "weight", "bmi")}
-        | {
-            "ward": ["a"] * 50,
-            "note": ["x"] * 50,
-        }
+        | {"ward": ["a"] * 50, "note": ["x"] * 50}
     )
 
 

@@ -96,10 +96,7 @@ def test_two_spellings_of_any_question_are_one_question() -> None:
 
 def test_many_threads_with_one_question_get_one_answer_and_one_charge(tmp_path: Path) -> None:
     parquet.write_table(ROWS, tmp_path / "people.parquet")
-    with (
-        wc.Curator.open(tmp_path / "people.parquet") as curator,
-        ThreadPoolExecutor(8) as pool,
-    ):
+    with wc.Curator.open(tmp_path / "people.parquet") as curator, ThreadPoolExecutor(8) as pool:
         releases = list(pool.map(lambda _: curator.ask(asked()), range(24)))
         assert len({release.answer for release in releases}) == 1
         assert sum(release.charged for release in releases) == 1

@@ -19,10 +19,7 @@ def test_a_lone_record_in_41_columns_is_counted_like_an_empty_table() -> None:
     """The cap is 3^41 there, more than 64 bits hold; only a lone record led to the kernel."""
     names = [f"c{number}" for number in range(41)]
     question = wc.Count(
-        names,
-        model=wc.DistanceAnomaly(beta=1, radius=1.0),
-        epsilon="1/2",
-        mechanism="smooth",
+        names, model=wc.DistanceAnomaly(beta=1, radius=1.0), epsilon="1/2", mechanism="smooth"
     )
     for rows in (0, 1, 2):
         table = pa.table({name: pa.array([0.0] * rows, pa.float64()) for name in names})

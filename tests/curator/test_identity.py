@@ -17,10 +17,7 @@ TABLE = pa.table({"age": [30.0, 31.0, 32.0, 90.0], "ward": ["a", "b", None, "a"]
 OTHER = pa.table({"age": [50.0, 51.0, 52.0, 10.0], "ward": ["a", "b", "c", "a"]})
 PEOPLE = wc.Card(
     "people",
-    (
-        wc.Column("age", lower=0, upper=120),
-        wc.Column("sex", "category", categories=("f", "m")),
-    ),
+    (wc.Column("age", lower=0, upper=120), wc.Column("sex", "category", categories=("f", "m"))),
 )
 HERE, THERE = {"age": 30.0}, {"age": 90.0}
 

@@ -21,16 +21,7 @@ from pyarrow import parquet, types
 
 from whitecrow.card import Card, Column, CsvFormat
 
-__all__ = [
-    "KINDS",
-    "ROW",
-    "WRITERS",
-    "CannotStore",
-    "Kind",
-    "card_of",
-    "neighbours",
-    "rows_of",
-]
+__all__ = ["KINDS", "ROW", "WRITERS", "CannotStore", "Kind", "card_of", "neighbours", "rows_of"]
 
 ROW = "row"
 """The column that numbers the ordinary records; the odd one has the number of none of them."""

@@ -219,10 +219,7 @@ def test_an_iceberg_table_with_two_newest_metadata_files_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("written_by", "module", "extra"),
-    [
-        (in_duckdb, "duckdb", "sql"),
-        (in_iceberg, "pyiceberg.io.pyarrow", "iceberg"),
-    ],
+    [(in_duckdb, "duckdb", "sql"), (in_iceberg, "pyiceberg.io.pyarrow", "iceberg")],
 )
 def test_a_reader_that_is_not_installed_is_named(tmp_path, monkeypatch, written_by, module, extra):
     place, card, _ = written_by(tmp_path)

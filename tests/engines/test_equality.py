@@ -210,8 +210,7 @@ def test_counting_stops_at_the_cap_in_the_middle_of_a_stream(
 
 
 @pytest.mark.parametrize(
-    ("columns", "works"),
-    [(2, ["Histogram", "Within"]), (7, ["Counting", "Uncovered", "Counting"])],
+    ("columns", "works"), [(2, ["Histogram", "Within"]), (7, ["Counting", "Uncovered", "Counting"])]
 )
 def test_a_count_reads_all_records_no_oftener_than_its_plan_says(
     columns: int, works: list[str], monkeypatch: pytest.MonkeyPatch

@@ -273,15 +273,7 @@ def test_a_utility_of_ones_own_is_checked_on_its_whole_domain(card, record):
         ask(record, utility=endless).check(card)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"name": ""},
-        {"score": 3},
-        {"sensitivity": 0},
-        {"limit": 0},
-    ],
-)
+@pytest.mark.parametrize("wrong", [{"name": ""}, {"score": 3}, {"sensitivity": 0}, {"limit": 0}])
 def test_a_utility_of_ones_own_needs_sound_declarations(wrong):
     with pytest.raises(InvalidInput):
         CustomUtility(**{"name": "mine", "score": lambda n, values: n} | wrong)

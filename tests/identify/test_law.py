@@ -89,8 +89,7 @@ def test_radius_zero_is_exact_below_beta_minus_k():
 
 
 @pytest.mark.parametrize(
-    ("beta", "error"),
-    [(18, 0.0867785), (55, 0.00214547), (97, 3.21726e-5), (282, 2.97192e-13)],
+    ("beta", "error"), [(18, 0.0867785), (55, 0.00214547), (97, 3.21726e-5), (282, 2.97192e-13)]
 )
 def test_the_papers_table_2_is_the_error_of_an_empty_neighbourhood(beta, error):
     bound = discrepancy(0, 0, beta=beta, k=1)

@@ -35,11 +35,9 @@ def ball(*center, radius, metric="euclidean", ranges=(), columns=None):
 
 def inside(point, one):
     gaps = [abs(a - b) for a, b in zip(point, one["center"], strict=True)]
-    distance = {
-        "euclidean": math.hypot(*gaps),
-        "manhattan": sum(gaps),
-        "chebyshev": max(gaps),
-    }[one["metric"]]
+    distance = {"euclidean": math.hypot(*gaps), "manhattan": sum(gaps), "chebyshev": max(gaps)}[
+        one["metric"]
+    ]
     return distance <= one["radius"] * (1 + 1e-12) + 1e-12
 
 

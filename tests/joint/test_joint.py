@@ -61,9 +61,7 @@ def a_processor_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_gpu, "find_device", lambda: NUMPY)
 
 
-def test_many_sequences_of_all_questions_keep_what_the_account_says(
-    tmp_path: Path,
-) -> None:
+def test_many_sequences_of_all_questions_keep_what_the_account_says(tmp_path: Path) -> None:
     found = fuzz(0, 150, tmp_path)
     assert found.violations == []
     assert found.seen["spoken of"] > 105

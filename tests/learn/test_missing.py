@@ -49,14 +49,7 @@ def detector() -> Detector:
     return found
 
 
-ORDINARY = {
-    "age": 50,
-    "pay": 1100.0,
-    "bmi": 25.0,
-    "ward": "a",
-    "seen": "2022-06-01",
-    "pulse": 75.0,
-}
+ORDINARY = {"age": 50, "pay": 1100.0, "bmi": 25.0, "ward": "a", "seen": "2022-06-01", "pulse": 75.0}
 
 
 def test_records_with_missing_values_are_kept_and_told_apart():

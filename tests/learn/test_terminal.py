@@ -92,12 +92,7 @@ def test_two_branches_make_one_detector(folder: Path) -> None:
     other = (folder / "clinic.detector").rename(folder / "other.detector")
     learned(folder, "--seed", "1")
     found = run(
-        "merge",
-        other,
-        folder / "clinic.detector",
-        "--shared",
-        "--out",
-        folder / "both.detector",
+        "merge", other, folder / "clinic.detector", "--shared", "--out", folder / "both.detector"
     )
     assert found["guarantee"]["epsilon"] == "2"
     assert run("score", folder / "both.detector", folder / "new.csv")["records"] == 3

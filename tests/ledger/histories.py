@@ -154,11 +154,7 @@ class World:
     """
 
     def __init__(
-        self,
-        seed: int,
-        stores: Stores,
-        folder: Path,
-        address: Callable[[int], str] | None = None,
+        self, seed: int, stores: Stores, folder: Path, address: Callable[[int], str] | None = None
     ) -> None:
         self.draw = random.Random(seed)
         self.stores, self.folder = stores, folder

@@ -211,11 +211,7 @@ FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
         "not there",
     ),
     "a second charge": (
-        {
-            "kind": "reserve",
-            "digest": "a",
-            "body": {"price": QUARTER.to_json(), "location": None},
-        },
+        {"kind": "reserve", "digest": "a", "body": {"price": QUARTER.to_json(), "location": None}},
         "charged before, by entry 4",
     ),
     "an answer to nothing": (

@@ -37,9 +37,7 @@ def test_balls_far_apart_share_one_price_and_voids_count_again(ledger: Ledger) -
     assert verify(ledger, "clinic", geometry=BALLS).ok
 
 
-def test_located_and_other_questions_add_up_and_analysts_have_their_own_map(
-    ledger: Ledger,
-) -> None:
+def test_located_and_other_questions_add_up_and_analysts_have_their_own_map(ledger: Ledger) -> None:
     charge(ledger, order("a", place=0.0))
     charge(ledger, order("b", place=50.0, analyst="bo"))
     charge(ledger, order("c", place=0.0, analyst="bo"))

@@ -47,11 +47,7 @@ FIELDS = {
         "access_type_details",
     },
     "accounting": {"post_processing", "composition"},
-    "implementation": {
-        "preprocessing_and_hyperparameter_tuning",
-        "mechanisms",
-        "justification",
-    },
+    "implementation": {"preprocessing_and_hyperparameter_tuning", "mechanisms", "justification"},
     "administrative": {"sources", "notes", "registry_authors"},
 }
 """What the registry's schema allows, as of 2026; it refuses any other name."""

@@ -29,13 +29,7 @@ KINDS = 11
 """Of questions, in 0.2."""
 DUMPS = ("ledger-0.2.sql", "ledger-0.2-last.sql")
 PUBLISHED = wc.Publish(
-    "cost",
-    time="day",
-    start="2024-01-01",
-    period="week",
-    horizon=4,
-    clip=(0, 20_000),
-    rho="1/8",
+    "cost", time="day", start="2024-01-01", period="week", horizon=4, clip=(0, 20_000), rho="1/8"
 )
 
 

@@ -14,13 +14,7 @@ import whitecrow as wc
 from whitecrow.cli import whitecrow
 from whitecrow.curator import opening
 from whitecrow.errors import LedgerOutdated, LedgerUnusable
-from whitecrow.ledger import (
-    Budget,
-    ChargeRequest,
-    Ledger,
-    Reservation,
-    revisions,
-)
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation, revisions
 from whitecrow.ledger.backup import backup
 from whitecrow.ledger.schema import OWN_STATES
 from whitecrow.ledger.states import States

@@ -17,14 +17,7 @@ from instances import Instance, instance
 
 from whitecrow.demo import CARD, DATA
 from whitecrow.errors import InvalidInput, LedgerOutdated, LedgerUnusable
-from whitecrow.ledger.witness import (
-    Evidence,
-    Mark,
-    SigningKey,
-    Statement,
-    appoint,
-    setup_of,
-)
+from whitecrow.ledger.witness import Evidence, Mark, SigningKey, Statement, appoint, setup_of
 from whitecrow.ledger.witness.places import InstancePlace
 from whitecrow_server import Service, Settings
 

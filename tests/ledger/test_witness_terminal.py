@@ -13,21 +13,14 @@ from witnessed import asked, begun, restored
 import whitecrow as wc
 from whitecrow.cli import whitecrow
 from whitecrow.errors import LedgerUnusable
-from whitecrow.ledger import (
-    Budget,
-    ChargeRequest,
-    Ledger,
-    Reservation,
-)
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.backup import backup
 from whitecrow.ledger.states import States
 from whitecrow.ledger.verification import verify
 from whitecrow.ledger.witness import appoint, setup_of
 
 
-def test_the_witness_holds_heads_and_numbers_and_nothing_else(
-    tmp_path: Path,
-) -> None:
+def test_the_witness_holds_heads_and_numbers_and_nothing_else(tmp_path: Path) -> None:
     """Neither answers nor analysts nor what a publication keeps."""
     place = tmp_path / "witness"
     with begun(f"sqlite:///{tmp_path / 'ledger.db'}", str(place), tmp_path) as ledger:

@@ -10,12 +10,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 import whitecrow as wc
-from whitecrow.ledger import (
-    Budget,
-    ChargeRequest,
-    Ledger,
-    RecordedOutcome,
-)
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, RecordedOutcome
 from whitecrow.ledger.witness import Mark, appoint, setup_of
 
 

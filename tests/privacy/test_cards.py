@@ -141,10 +141,7 @@ def test_a_column_named_like_a_bin_has_a_zone_of_its_own():
     named = "pay in 2 equal parts"
     card = wc.Card(
         "staff",
-        (
-            wc.Column("pay", lower=0, upper=10),
-            wc.Column(named, "integer", lower=0, upper=10),
-        ),
+        (wc.Column("pay", lower=0, upper=10), wc.Column(named, "integer", lower=0, upper=10)),
     )
     model = wc.DistanceAnomaly(6, 0)
     binned = wc.Lookahead(["pay"], model=model, k=2, epsilon=1, bins=2).price(card)

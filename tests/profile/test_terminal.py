@@ -106,9 +106,7 @@ def test_a_draft_of_another_account_is_refused(visits: Path) -> None:
     assert "No profile of the account" in done.output
 
 
-def test_a_model_is_advised_from_the_bought_profile_with_price_and_error_said(
-    visits: Path,
-) -> None:
+def test_a_model_is_advised_from_the_bought_profile_with_price_and_error_said(visits: Path) -> None:
     folder = visits.parent
     schema, draft, card = (folder / f"{name}.toml" for name in ("schema", "draft", "visits"))
     run("card", "new", visits, "--out", schema)

@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 
 from whitecrow.errors import InvalidInput, Unavailable
 from whitecrow.noise.seeded import SeededSource
-from whitecrow.publish import (
-    Day,
-    MemoryStore,
-    PrivateClip,
-    Publish,
-    Publisher,
-    advance,
-    fresh,
-)
+from whitecrow.publish import Day, MemoryStore, PrivateClip, Publish, Publisher, advance, fresh
 from whitecrow.publish.mechanism import from_store, to_store
 
 

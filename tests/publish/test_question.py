@@ -316,13 +316,7 @@ def test_clips_whose_distance_is_no_number_are_refused():
             question.price(card)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"start": "9999-12-30", "horizon": 5},
-        {"leaves": "nowhere"},
-    ],
-)
+@pytest.mark.parametrize("changed", [{"start": "9999-12-30", "horizon": 5}, {"leaves": "nowhere"}])
 def test_what_every_records_would_fail_is_refused_when_priced(trip_card, changed):
     """Behind the boundary it would be a failure, and close the dataset to everybody."""
     with pytest.raises(InvalidInput):

@@ -20,12 +20,7 @@ from whitecrow_server import Person, Service, Settings, create_app
 from whitecrow_server._listening import GuardedProtocol
 from whitecrow_server._processes import DatasetProcess
 
-ROLES = {
-    "custodian": "custodian",
-    "auditor": "auditor",
-    "ana": "analyst",
-    "bob": "analyst",
-}
+ROLES = {"custodian": "custodian", "auditor": "auditor", "ana": "analyst", "bob": "analyst"}
 """Who there is. The dataset 'clinic' is listed for ana alone."""
 
 

@@ -20,13 +20,7 @@ from sqlalchemy.exc import OperationalError
 
 import whitecrow as wc
 from whitecrow.custodian import CUSTODIAN_LOG, FAILED
-from whitecrow.errors import (
-    ComputationFailed,
-    DatasetClosed,
-    NotReady,
-    TooMany,
-    retry_after,
-)
+from whitecrow.errors import ComputationFailed, DatasetClosed, NotReady, TooMany, retry_after
 from whitecrow.ledger.store import CLOSED
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow_server import Settings, create_app

@@ -187,9 +187,7 @@ def test_traces_metrics_and_events_reach_a_collector(tmp_path: Path) -> None:
     from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
         ExportMetricsServiceRequest,
     )
-    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-        ExportTraceServiceRequest,
-    )
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     collector = Collector()
     thread = threading.Thread(target=collector.serve_forever, daemon=True)
@@ -215,7 +213,7 @@ def test_traces_metrics_and_events_reach_a_collector(tmp_path: Path) -> None:
     span = spans.resource_spans[0].scope_spans[0].spans[0]
     assert span.name == "GET /v1/datasets/{name}"
     assert {one.key for one in span.attributes} == {
-        *("http.route", "http.request.method", "http.response.status_code"),
+        *("http.route", "http.request.method", "http.response.status_code")
     }
     logs = [ExportLogsServiceRequest.FromString(one) for one in collector.taken["/v1/logs"]]
     found = [kept for one in logs for kept in one.resource_logs]

@@ -96,17 +96,12 @@ def test_without_padding_the_same_test_sees_it(slowly: None, opened: Callable[..
 
 @pytest.mark.timing
 @pytest.mark.study
-def test_padded_replies_about_outliers_and_inliers_are_alike(
-    opened: Callable[..., House],
-) -> None:
+def test_padded_replies_about_outliers_and_inliers_are_alike(opened: Callable[..., House]) -> None:
     house = opened(deadlines={"identify": 0.1})
     assert _p_value(_reply_times(house, _identify, asks=2000, threads=8)) > FALSE_ALARM
 
 
-@given(
-    elapsed=st.floats(0, 1e4, allow_nan=False),
-    deadline=st.floats(1e-3, 1e3, allow_nan=False),
-)
+@given(elapsed=st.floats(0, 1e4, allow_nan=False), deadline=st.floats(1e-3, 1e3, allow_nan=False))
 def test_a_reply_is_due_at_a_multiple_of_the_deadline(elapsed: float, deadline: float) -> None:
     moment = due(elapsed, deadline)
     assert moment >= elapsed * (1 - 1e-12)

@@ -309,9 +309,7 @@ def test_a_device_that_nobody_began_gets_nothing(house: House) -> None:
     assert "begin again" in reply.json()["refused"]["reason"]
 
 
-def test_a_service_without_a_provider_offers_no_such_sign_in(
-    plain: Callable[..., House],
-) -> None:
+def test_a_service_without_a_provider_offers_no_such_sign_in(plain: Callable[..., House]) -> None:
     call = Caller(plain())
     assert call("nobody", "POST", "/v1/sign-in/device").status_code == 404
 

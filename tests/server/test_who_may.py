@@ -365,12 +365,7 @@ def test_a_policy_shows_an_analyst_only_their_own_line(opened: Callable[..., Hou
     house = opened()
     call = Caller(house)
     rules = {"notions": ["differential"], "analysts": {"ana": ["count"], "bob": ["identify"]}}
-    call(
-        "custodian",
-        "PATCH",
-        "/v1/datasets/clinic",
-        json={"reason": "roles", "policy": rules},
-    )
+    call("custodian", "PATCH", "/v1/datasets/clinic", json={"reason": "roles", "policy": rules})
     seen = call("ana", "GET", "/v1/datasets/clinic").json()["policy"]
     assert seen["analysts"] == {"ana": ["count"]}
     refused = call("ana", "POST", "/v1/datasets/clinic/ask", json=identify(1))

@@ -24,11 +24,7 @@ def data(n=500):
     generator = np.random.default_rng(8)
     return read(
         pa.table(
-            {
-                "a": generator.standard_t(4, n),
-                "b": generator.standard_t(4, n),
-                "kind": ["x"] * n,
-            }
+            {"a": generator.standard_t(4, n), "b": generator.standard_t(4, n), "kind": ["x"] * n}
         ),
         CARD,
     )

@@ -129,10 +129,7 @@ def _categories(lists: list[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
 
 
 def _column(
-    said: Mapping[str, Any],
-    place: int,
-    categories: Mapping[str, tuple[str, ...]],
-    lost: Losses,
+    said: Mapping[str, Any], place: int, categories: Mapping[str, tuple[str, ...]], lost: Losses
 ) -> Column | None:
     source = _get(said, "source")
     extract = _get(source, "extract") if isinstance(source, dict) else None

@@ -13,15 +13,7 @@ from typing import Any
 
 from whitecrow.card import Card, Column, CsvFormat
 from whitecrow.errors import InvalidInput
-from whitecrow_metadata._carried import (
-    SOURCE,
-    Carried,
-    Losses,
-    day_text,
-    losses_of,
-    objects,
-    texts,
-)
+from whitecrow_metadata._carried import SOURCE, Carried, Losses, day_text, losses_of, objects, texts
 
 _CONTEXT = "http://www.w3.org/ns/csvw"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*", re.ASCII)

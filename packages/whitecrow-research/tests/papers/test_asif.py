@@ -9,12 +9,7 @@ import pytest
 
 from whitecrow_research import papers
 from whitecrow_research.papers.asif import baselines, errata, figures, tables
-from whitecrow_research.papers.asif.sets import (
-    PRINTED,
-    errors,
-    fraud_on_standardised_columns,
-    load,
-)
+from whitecrow_research.papers.asif.sets import PRINTED, errors, fraud_on_standardised_columns, load
 from whitecrow_research.papers.report import Context
 
 

@@ -51,11 +51,7 @@ def test_the_base_rate_explains_the_windows_of_table_3(context):
 
 @pytest.mark.parametrize(
     ("source", "reading", "low", "high"),
-    [
-        ("porto", "day", 0.62, 1.0),
-        ("1000", "day", 0.68, 0.85),
-        ("1000", "all", 0.42, 0.58),
-    ],
+    [("porto", "day", 0.62, 1.0), ("1000", "day", 0.68, 0.85), ("1000", "all", 0.42, 0.58)],
 )
 def test_a_gaussian_for_each_day_gives_1000_a_day_away(context, source, reading, low, high):
     found = judge(draw_samples(context, source, reading), epsilon=1.0, width=10)["GWE"]

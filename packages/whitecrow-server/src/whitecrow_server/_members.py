@@ -22,12 +22,7 @@ class Members:
     """
 
     def __init__(
-        self,
-        people: People,
-        sessions: Sessions,
-        trail: Trail,
-        settings: Settings,
-        events: Events,
+        self, people: People, sessions: Sessions, trail: Trail, settings: Settings, events: Events
     ) -> None:
         self.events = events
         self._people, self._sessions, self._settings = people, sessions, settings

@@ -276,8 +276,7 @@ _DEFAULTS = {
     "outside": "reject",
     "source": "expert",
     "format": "",
-}
-"""What a column says by saying nothing, in the order in which the rest is written."""
+}  # what a column says by saying nothing, in the order in which the rest is written
 
 
 def _check_choice(owner: str, parameter: str, value: object, allowed: Sequence[str]) -> None:
@@ -345,8 +344,7 @@ _LEFT_OUT: dict[str, object] = {"left out": "by the columns asked about, 1"}
 _USER_RULES: dict[str, object] = {
     "identity": "exact text or whole number, 1",
     "selection": "by value, 1",
-}
-"""What the card does not say but decides which records there are; see data/columns.py."""
+}  # what the card does not say but decides which records there are; see data/columns.py
 
 
 @dataclass(frozen=True)

@@ -21,19 +21,15 @@ from dataclasses import dataclass
 
 from whitecrow.errors import TooCostly, invalid
 
-_STEPS_A_SECOND = 1e9
-"""Coordinates of pairs compared; measured are 25 thousand million and more."""
+_STEPS_A_SECOND = 1e9  # coordinates of pairs compared; measured are 25 thousand million and more
 _DRAWS_A_SECOND = 1e4
 """Exact noises drawn, cells released, contexts judged; measured are 200 thousand and more."""
-_SLOWER = 20.0
-"""How many times below the slowest measured the rates above are, at the least."""
-_START_SECONDS = 20.0
-"""To load kernels, or to compile them."""
+_SLOWER = 20.0  # how many times below the slowest measured the rates above are, at the least
+_START_SECONDS = 20.0  # to load kernels, or to compile them
 _START_BYTES = 1 << 30
 _COPIES = 8
 """How many times the records of the question are in memory at once, at the most: indexes too."""
-_A_RECORD = 256
-"""Bytes of bookkeeping for a record, a cell or a period."""
+_A_RECORD = 256  # bytes of bookkeeping for a record, a cell or a period
 
 
 @dataclass(frozen=True)

@@ -522,8 +522,7 @@ def statement(
     return " ".join(part for part in parts if part)
 
 
-_COIN = 0.25
-"""An answer that is wrong as often as this, in a clear case, is half way to a coin."""
+_COIN = 0.25  # an answer that is wrong as often as this, in a clear case, is half way to a coin
 
 _OF_ERROR = ("error", "shortfall", "deviation", "margin", "probability", "within")
 
@@ -621,8 +620,7 @@ def series_digest(question: Question, card: Card) -> str:
 
 # What is said of an answer
 
-_MOST_WORDS = 256
-"""How many kinds of alike questions keep what is said of their answers."""
+_MOST_WORDS = 256  # how many kinds of alike questions keep what is said of their answers
 
 
 @dataclass(frozen=True)

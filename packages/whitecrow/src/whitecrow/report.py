@@ -27,8 +27,7 @@ from whitecrow.questions import read_question
 from whitecrow.rendering import Axis, Dot, Plot, figure, gauge, page, panel, quoted, table
 from whitecrow.terms import COVERS
 
-_SHOWN = 200
-"""How many answers are shown in full; the table lists all of them."""
+_SHOWN = 200  # how many answers are shown in full; the table lists all of them
 _HEAD = ("When (UTC)", "Who", "Question", "Answer", "ε", "Covers")
 
 

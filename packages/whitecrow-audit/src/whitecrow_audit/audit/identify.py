@@ -120,8 +120,7 @@ def _truth(counts: Counts) -> bool:
 # Other models, on databases of a small universe
 
 _WARDS = Card(
-    "wards",
-    (Column("x", "integer", 0, 9), Column("ward", "category", categories=("A", "B"))),
+    "wards", (Column("x", "integer", 0, 9), Column("ward", "category", categories=("A", "B")))
 )
 _TWO = tuple({"x": x, "ward": ward} for ward in "AB" for x in (0, 1))
 _THREE = tuple({"x": x} for x in range(3))

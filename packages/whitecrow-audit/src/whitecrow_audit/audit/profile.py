@@ -18,8 +18,7 @@ from whitecrow_audit.audit.tester import Law
 from whitecrow_audit.verify.tape import Silent
 
 CARD = Card(
-    "audited",
-    (Column("ward", "category", categories=("a", "b")), Column("x", "integer", 0, 1)),
+    "audited", (Column("ward", "category", categories=("a", "b")), Column("x", "integer", 0, 1))
 )
 EPSILON = Fraction(2)
 FAR = 6

@@ -14,13 +14,7 @@ from functools import cache, partial
 from itertools import combinations_with_replacement, product
 from typing import Any
 
-from whitecrow.anomaly.detectors import (
-    Detector,
-    FewWithin,
-    Grubbs,
-    Histogram,
-    LocalOutlierFactor,
-)
+from whitecrow.anomaly.detectors import Detector, FewWithin, Grubbs, Histogram, LocalOutlierFactor
 from whitecrow.exhaustive import Report, exhaust
 from whitecrow.explain import CustomUtility, Isolation
 from whitecrow.explain.search import SEARCHES, Draws, draws_of, search

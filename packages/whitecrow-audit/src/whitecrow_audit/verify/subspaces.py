@@ -87,13 +87,7 @@ def printed(question: Subspaces) -> Fraction:
 
 def _tune(method: str, relation: str) -> Tune:
     return Tune(
-        ["x"],
-        share="1/3",
-        radii=[1, 2],
-        beta=1,
-        epsilon=1,
-        relation=relation,
-        method=method,
+        ["x"], share="1/3", radii=[1, 2], beta=1, epsilon=1, relation=relation, method=method
     )
 
 

@@ -27,13 +27,7 @@ from whitecrow_research.detection import remote as elsewhere
 from whitecrow_research.detection.limit import FEW_COLUMNS, Limit
 from whitecrow_research.detection.measures import average_precision, roc_auc
 from whitecrow_research.detection.peers import PEERS, TREE
-from whitecrow_research.detection.private import (
-    ABLATIONS,
-    SETTINGS,
-    Setting,
-    learned,
-    scores_of,
-)
+from whitecrow_research.detection.private import ABLATIONS, SETTINGS, Setting, learned, scores_of
 from whitecrow_research.detection.rivals import RIVALS, Detector
 from whitecrow_research.detection.sets import Known, Split, split
 

@@ -253,10 +253,7 @@ class Finding:
 
 
 def run(
-    paper: Paper,
-    context: Context,
-    only: Sequence[str] = (),
-    progress: Progress | None = None,
+    paper: Paper, context: Context, only: Sequence[str] = (), progress: Progress | None = None
 ) -> list[Section]:
     """Compute the sections of a paper, all or those named."""
     for key in only:

@@ -90,10 +90,7 @@ def _run(form: Form) -> dict[str, Any]:
     worst = max(stream.days, key=lambda day: float(np.max(day)))
     others = np.delete(worst, worst.argmax())
     plan = plan_for(days, clip, view="each_period", epsilon=price)
-    strongest = (
-        naive_power(others, float(worst.max()), float(epsilon)),
-        publisher_power(plan),
-    )
+    strongest = (naive_power(others, float(worst.max()), float(epsilon)), publisher_power(plan))
     return {
         "sides": [
             _side("Noise that follows the data", False, stream, naive, strongest[0]),

@@ -31,8 +31,7 @@ Floats = NDArray[np.float64]
 _SLACK = 1e-9
 _SHOWN = 36
 _DATABASES = 20_000
-_NONE = math.inf
-"""λ where there is none."""
+_NONE = math.inf  # λ where there is none
 
 
 class Distances(Mapping[tuple[Database, Hashable], "int | None"]):

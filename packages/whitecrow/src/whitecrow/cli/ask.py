@@ -27,8 +27,7 @@ _SECTIONS = {
     "details": "Details",
     "": "Data and account",
     "output": "Output",
-}
-"""The parts of a help page, in order; options without a part are the account's."""
+}  # the parts of a help page, in order; options without a part are the account's
 
 _OUTPUT = {"out", "picture", "price_only", "dummy", "help", "help_all", "_click_default_help"}
 """Options that decide what comes back."""
@@ -38,8 +37,7 @@ _ALWAYS = ("data", "card", "budget", "records")
 
 _DATA = "A data file, or a query. Written URL::SELECT ...; with --server the dataset's name."
 
-_WIDE = 60
-"""Choices that take more columns are listed after the help of their option."""
+_WIDE = 60  # choices that take more columns are listed after the help of their option
 
 _PLACEHOLDERS = {"number": "NUMBER", "names": "A,B,...", "record": "JSON", "object": "JSON"}
 
@@ -76,8 +74,7 @@ _OF_FILE = {
     "leave_out": click.Option(
         ["--leave-out"], is_flag=True, help="Leave out rows that cannot be read."
     ),
-}
-"""How the file is read; they mean nothing without one."""
+}  # how the file is read; they mean nothing without one
 
 
 def question_command(kind: str, name: str = "", without: Sequence[str] = ()) -> click.Command:

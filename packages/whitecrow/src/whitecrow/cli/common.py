@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from whitecrow.question import Question, Release, Said
 
 T = TypeVar("T")
-_PATIENCE = 180
-"""Seconds for which a service is waited for that is still loading a dataset."""
+_PATIENCE = 180  # seconds for which a service is waited for that is still loading a dataset
 
 _MARGIN = " " * 11
 _MOST_ROWS = 20

@@ -79,8 +79,7 @@ _PARTS = {
     "counting on a GPU": ("cupy-cuda12x", "gpu"),
     "counting in Spark": ("pyspark", "spark"),
     "the service": ("fastapi", "server"),
-}
-"""Optional parts: the package each needs, and the extra that installs it."""
+}  # optional parts: the package each needs, and the extra that installs it
 
 
 @click.command("doctor", epilog="Example: whitecrow doctor")

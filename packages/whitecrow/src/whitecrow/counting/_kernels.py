@@ -20,8 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _FINE = 1 << DEPTH
-_RUN = 256
-"""Points that are looked at together: as many as stay in the fastest memory."""
+_RUN = 256  # points that are looked at together: as many as stay in the fastest memory
 
 
 @compiled_into()

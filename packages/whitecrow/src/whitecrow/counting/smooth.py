@@ -252,11 +252,9 @@ class _Maximum:
         return cover(self._points[chosen], self._radius, self._metric, floor, ceiling)
 
 
-_MARGIN = 1 - 2.0**-40
-"""For a handful of roundings of doubles."""
+_MARGIN = 1 - 2.0**-40  # for a handful of roundings of doubles
 
-_FAR = 1 << 62
-"""More than any number of records: a cap beyond it is none."""
+_FAR = 1 << 62  # more than any number of records: a cap beyond it is none
 
 
 def weights(decay: Fraction, last: int) -> Iterator[Fraction]:

@@ -40,8 +40,7 @@ _ERRORS = (
     "deviation",
     "noise_standard_deviation",
     "worst_error",
-)
-"""Figures of a description that say how wrong an answer will be, the most telling first."""
+)  # figures of a description that say how wrong an answer will be, the most telling first
 
 _PRICES = range(-4 * 900, 3 * 900)
 """Steps from 0.0001 up to 1000, 900 a decade: 1.00, 1.01, ..., 9.99."""

@@ -53,11 +53,7 @@ class Accepted:
 
 
 def accept_draft(
-    draft: TableProfile | Mapping[str, Any] | str,
-    ledger: Ledger,
-    account: str,
-    *,
-    reason: str = "",
+    draft: TableProfile | Mapping[str, Any] | str, ledger: Ledger, account: str, *, reason: str = ""
 ) -> Accepted:
     """Accept a draft, as JSON or TOML whose lines may have been edited; the chain keeps that."""
     accepted = reviewed(draft, ledger, account)

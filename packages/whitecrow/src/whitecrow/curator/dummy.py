@@ -109,8 +109,7 @@ def marked(question: Question, price: Guarantee, answer: object) -> Release:
 
 _RANKS = np.linspace(0.0005, 0.9995, 1000)
 
-_SMALL = 2.0**-32
-"""Between two ranks lie less than so many of the largest number."""
+_SMALL = 2.0**-32  # between two ranks lie less than so many of the largest number
 _MOST_WHOLE = 2**53
 _A_CENTURY = (0, 36_525)  # days since 1970
 

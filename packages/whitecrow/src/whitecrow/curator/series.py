@@ -33,8 +33,7 @@ _OPENED = {"series": "paid; its steps are released as they are asked for"}
 RUNS = "runs"
 """Under which name a series keeps the run in which each of its steps was closed."""
 
-_ANY = 1
-"""The run of series about persons, and of series from before runs were kept."""
+_ANY = 1  # the run of series about persons, and of series from before runs were kept
 
 Kept = Mapping[str, Any]
 

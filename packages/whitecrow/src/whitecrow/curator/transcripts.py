@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 Places = npt.NDArray[np.float64]
 
 _TRIES = 8
-_BLOCK = 512
-"""A block with so many answers is full."""
+_BLOCK = 512  # A block with so many answers is full
 _DIGEST = 16
 
 

@@ -51,8 +51,7 @@ _VALUES_FOR_ALL = Fraction(2, 5)
 less or more than the two above."""
 _VALUES_DELTA = Fraction(1, 2)
 _KINDS_DELTA = Fraction(1, 4)
-_MANY = 16
-"""From so many columns on a part of delta makes the noise of kinds smaller."""
+_MANY = 16  # from so many columns on a part of delta makes the noise of kinds smaller
 _SURE = 3.0
 """Deviations of noise by which another reading must lead before a column is not of numbers; more
 where there are many columns, for among many some lead by chance."""

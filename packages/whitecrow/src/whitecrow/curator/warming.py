@@ -33,10 +33,8 @@ from whitecrow.place.balls import BALLS
 from whitecrow.question import Question
 from whitecrow.questions import type_of
 
-_RECORDS = 1 << 15
-"""More than are ever counted without kernels."""
-_FEW = 512
-"""Enough for kernels that are used for any number of records."""
+_RECORDS = 1 << 15  # more than are ever counted without kernels
+_FEW = 512  # enough for kernels that are used for any number of records
 
 
 def warm(tell: Callable[[int], None] = lambda percent: None) -> None:

@@ -39,8 +39,7 @@ dataSkippingNumIndexedCols dataSkippingStatsColumns deletedFileRetentionDuration
 enableChangeDataFeed enableExpiredLogCleanup feature isolationLevel logRetentionDuration
 minReaderVersion minWriterVersion parquet randomizeFilePrefixes randomPrefixLength
 setTransactionRetentionDuration targetFileSize tuneFileSizesForRewrites
-"""
-"""They say how a table is written and kept; which records it has does not change with them."""
+"""  # they say how a table is written and kept; which records it has does not change with them
 _OFF = {"columnMapping.mode": "none", "enableDeletionVectors": "false"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)", re.ASCII)
@@ -210,8 +209,7 @@ def _arrow(written: object) -> Any:
     return types.get(written, pa.struct([]))
 
 
-_AS_TEXT = ("UHUGEINT", "BIGNUM")
-"""Numbers of DuckDB that Arrow has no room for."""
+_AS_TEXT = ("UHUGEINT", "BIGNUM")  # numbers of DuckDB that Arrow has no room for
 _NUMBERED = re.compile(r"v?(\d+)[-.].*metadata\.json")
 
 

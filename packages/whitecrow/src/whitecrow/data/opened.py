@@ -101,8 +101,7 @@ def files_of(path: Path) -> list[Path]:
     return [path, log] if path.suffix.lower() == ".duckdb" and log.exists() else [path]
 
 
-_PIECE = 1 << 20
-"""Bytes of a column that are read from a Parquet file at once."""
+_PIECE = 1 << 20  # bytes of a column that are read from a Parquet file at once
 
 
 Constants = Mapping[str, Any]

@@ -140,8 +140,7 @@ _FILES: dict[str, Callable[[Path, Card | None], Opened]] = {
     ".pq": open_parquet,
     ".csv": _open_csv,
     ".tsv": _open_csv,
-}
-"""Who opens files, by their ending; to add a format, write its function and one line here."""
+}  # who opens files, by their ending; to add a format, write its function and one line here
 
 _TABLES = {".duckdb": open_duckdb, "delta": open_delta, "iceberg": open_iceberg}
 """Who opens what holds several tables or versions; the card's ``[table]`` says which."""

@@ -333,8 +333,7 @@ _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-_CENTURY = 69
-"""Years of two digits up to this one are of 2000, as POSIX has it; others are of 1900."""
+_CENTURY = 69  # years of two digits up to this one are of 2000, as POSIX has it; others are of 1900
 
 
 def amount(text: str, *, decimal_comma: bool = False) -> float:

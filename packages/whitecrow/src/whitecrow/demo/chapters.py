@@ -322,8 +322,7 @@ def _pair(plots: dict[str, Plot]) -> str:
 _PATIENT = {"age": 74, "bmi": 44.0, "systolic": 222}
 _IDENTIFY_PRICES = ("0.1", "0.25", "0.5", "1", "2")
 _IDENTIFY_START = _IDENTIFY_PRICES.index("0.25")
-_LEVELS = (1e-4, 0.01, 0.1, 0.3)
-"""Where a chance of a wrong answer passes into the next colour."""
+_LEVELS = (1e-4, 0.01, 0.1, 0.3)  # where a chance of a wrong answer passes into the next colour
 
 
 def identify(stage: Stage) -> Chapter:

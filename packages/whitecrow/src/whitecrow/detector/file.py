@@ -86,8 +86,7 @@ _NUMBERS = {
     "records": (1.0, 2.0**100),
     **dict.fromkeys(("noise", "marginal_noise"), (0.0, 2.0**100)),
     **dict.fromkeys(("peak", "tail", "far", "ranks", "near"), (0.0, 64.0)),
-}
-"""Between which numbers each may lie: far beyond what is ever learned."""
+}  # between which numbers each may lie: far beyond what is ever learned
 _ARRAYS = ("shares", "logarithms", "ranks", "start", "axis", "offset", "pace", "counts")
 
 

@@ -19,11 +19,9 @@ import numpy as np
 
 from whitecrow._compiled import compiled, compiled_into
 
-_LOW = 7
-"""Low bits of an inner table among which LOF scans what is left of its lists."""
+_LOW = 7  # low bits of an inner table among which LOF scans what is left of its lists
 
-_part: Any = compiled_into(_nrt=False)
-"""For a function that kernels call: all memory is given."""
+_part: Any = compiled_into(_nrt=False)  # for a function that kernels call: all memory is given
 
 _bare: Any = compiled(nogil=True, _nrt=False)
 """For a large kernel: all memory is given, as allocating would have to be compiled too."""

@@ -44,8 +44,7 @@ Rule = Detector | DistanceAnomaly
 
 _DETECTORS: dict[str, type[LocalOutlierFactor | Grubbs | Histogram]] = {
     kind.kind: kind for kind in (LocalOutlierFactor, Grubbs, Histogram)
-}
-"""The detectors that have defaults."""
+}  # the detectors that have defaults
 
 _LINE_METRICS = ("euclidean", "manhattan", "chebyshev")
 
@@ -189,8 +188,7 @@ _OPTIONS = {
     "lof": ("k", "threshold"),
     "grubbs": ("level", "sides"),
     "histogram": ("bins", "frequency"),
-}
-"""Whose options they are, by the names that the detectors use too."""
+}  # whose options they are, by the names that the detectors use too
 
 
 class DetectorOptions(Shortcuts):

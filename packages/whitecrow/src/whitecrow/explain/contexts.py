@@ -266,8 +266,7 @@ class Space:
 
 _FINE = 2**30
 _TINIEST = 1e-290
-_MOST = 2**36
-"""Sums of 2^26 offsets and products with a million bins stay below 2^63."""
+_MOST = 2**36  # sums of 2^26 offsets and products with a million bins stay below 2^63
 
 
 @dataclass(frozen=True)

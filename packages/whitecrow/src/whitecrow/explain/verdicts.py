@@ -24,11 +24,9 @@ Sides = tuple[Counts, Counts, Counts, Counts]
 
 _WORD = 64
 
-_BLOCK = 14
-"""Inner bits of the direct search: tables of 2^14 entries stay in the cache."""
+_BLOCK = 14  # inner bits of the direct search: tables of 2^14 entries stay in the cache
 
-_PLAIN = 20
-"""Up to this many numpy sums sooner than the compiler is loaded."""
+_PLAIN = 20  # up to this many numpy sums sooner than the compiler is loaded
 
 _DOUBT = 2  # what kernels say where floating point cannot decide
 

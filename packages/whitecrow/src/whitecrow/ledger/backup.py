@@ -11,8 +11,7 @@ from pathlib import Path
 from whitecrow.errors import InvalidInput, LedgerUnusable, MissingExtra
 from whitecrow.ledger.database import Database
 
-_PAGES = 1024
-"""How many pages are copied between two looks at whether somebody wants to write."""
+_PAGES = 1024  # how many pages are copied between two looks at whether somebody wants to write
 
 
 def backup(database: Database, path: Path) -> None:

@@ -233,8 +233,7 @@ class Database:
         self._engine.dispose()
 
 
-_INHERITED: list[object] = []
-"""Connections of the process that this one was forked from."""
+_INHERITED: list[object] = []  # connections of the process that this one was forked from
 
 
 def _set_autocommit(raw: PoolProxiedConnection, *, on: bool) -> Any:
@@ -261,8 +260,7 @@ def _when_free(command: Callable[[], object]) -> None:
         time.sleep(min(longest, max(shortest, waited / 8)))
 
 
-_PRIMARY = 0xFF
-"""The part of an SQLite error's code that says what kind it is."""
+_PRIMARY = 0xFF  # the part of an SQLite error's code that says what kind it is
 
 
 def _act_apart(job: Job[Session], session: Session) -> None:
@@ -358,8 +356,7 @@ class Session:
 
 # Writers of one process: the first does the work of those behind it
 
-_TOGETHER = 64
-"""How many writers share a transaction at most."""
+_TOGETHER = 64  # how many writers share a transaction at most
 
 _INTERRUPTED = (
     "The ledger's work was interrupted. Nothing was released; ask again: a question that was "
@@ -397,11 +394,7 @@ class GroupCommit(Generic[A]):
     seconds is given up, with nothing done.
     """
 
-    def __init__(
-        self,
-        work: Callable[[Callable[[], list[Job[A]]]], None],
-        patience: float,
-    ) -> None:
+    def __init__(self, work: Callable[[Callable[[], list[Job[A]]]], None], patience: float) -> None:
         self._work, self._patience = work, patience
         self._lock = threading.Lock()
         self._led = False

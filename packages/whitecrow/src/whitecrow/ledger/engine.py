@@ -43,8 +43,7 @@ _POSTGRESQL = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
-}
-"""How connections notice that nobody is at their other end."""
+}  # how connections notice that nobody is at their other end
 
 _STATEMENTS = "-c statement_timeout=120s"
 """No statement takes as long, unless its server hangs; changes of the schema may."""

@@ -357,8 +357,7 @@ def fingerprint(ball: Ball) -> int:
 
 # What a store lacks that an older version wrote: what entries imply, and closures
 
-_DERIVED = "0003"
-"""The version from which on a store has what is derived from its entries."""
+_DERIVED = "0003"  # the version from which on a store has what is derived from its entries
 
 _CLOSED = "0005"
 """The version from which on an account that lost entries is closed by an entry of its own."""

@@ -306,10 +306,7 @@ class SpatialIndex:
             for price, depth in zip(sheet.prices, weighed.depths, strict=True)
         )
         self.write(
-            name,
-            ball.analyst,
-            replace(sheet, bands=sheet.bands | {band}, prices=prices),
-            sheet,
+            name, ball.analyst, replace(sheet, bands=sheet.bands | {band}, prices=prices), sheet
         )
 
     def _keys(self, location: Location) -> Keys:
@@ -417,8 +414,7 @@ def _ball(seq: int, analyst: str, everyone: bool, epsilon: str, location: str) -
 MOST_REFRESHED = 16
 """How many depths are computed anew when a ball is given back; the others stay as bounds."""
 
-_AT_ONCE = 2000
-"""How many balls are read at once."""
+_AT_ONCE = 2000  # how many balls are read at once
 
 
 def remove(index: SpatialIndex, seq: int, analyst: str) -> tuple[Located, Located]:

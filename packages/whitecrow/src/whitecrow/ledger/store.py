@@ -342,8 +342,7 @@ Foresee = Callable[[Session, int], None]
 PATIENCE_SECONDS = 60.0
 """How long an ask waits for another one that is computing the same answer."""
 
-_QUOTED_AT_ONCE = 50
-"""How many questions of a plan one transaction looks at."""
+_QUOTED_AT_ONCE = 50  # how many questions of a plan one transaction looks at
 
 
 class _Reappointed(Exception):

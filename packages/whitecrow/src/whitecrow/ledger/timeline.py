@@ -25,8 +25,7 @@ LASTING = ("learn", "monitor", "profile", "publish")
 """Questions whose answers are looked at long afterwards: they are events of their own."""
 
 MOST_POINTS = 400
-_MOST_WALKED = 20_000
-"""An account with more entries is drawn from its newest checkpoint on."""
+_MOST_WALKED = 20_000  # an account with more entries is drawn from its newest checkpoint on
 
 
 @dataclass(frozen=True)

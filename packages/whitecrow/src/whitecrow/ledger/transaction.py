@@ -31,14 +31,7 @@ from whitecrow.ledger.account import (
     ToldAt,
 )
 from whitecrow.ledger.database import Session
-from whitecrow.privacy import (
-    ConditionalPrivacy,
-    Guarantee,
-    SensitivePrivacy,
-    Unit,
-    Zone,
-    intersect,
-)
+from whitecrow.privacy import ConditionalPrivacy, Guarantee, SensitivePrivacy, Unit, Zone, intersect
 from whitecrow.terms import Budget, canonical
 
 
@@ -483,5 +476,4 @@ def terms_of(price: Guarantee) -> tuple[tuple[str, str], ...]:
     return tuple((hashlib.sha256(one.encode("ascii")).hexdigest(), one) for one in texts)
 
 
-_AT_ONCE = 2000
-"""How many entries are read at once."""
+_AT_ONCE = 2000  # how many entries are read at once

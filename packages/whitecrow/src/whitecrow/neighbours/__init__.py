@@ -21,11 +21,7 @@ from whitecrow.neighbours._opening import (
 )
 from whitecrow.neighbours.devices import Device, find_device
 from whitecrow.neighbours.gpu import GpuEngine
-from whitecrow.neighbours.relation import (
-    METRICS,
-    NeighbourRelation,
-    relation_on,
-)
+from whitecrow.neighbours.relation import METRICS, NeighbourRelation, relation_on
 from whitecrow.neighbours.sphere import EARTH_RADIUS_KM
 
 __all__ = [

@@ -29,14 +29,11 @@ Matrix = NDArray[np.float64]
 Space = tuple[tuple[str, ...], Form]
 """What an index is over: columns, and how their values become vectors."""
 
-_OFTEN = 32
-"""After this many records asked about in the same columns, an index is built."""
+_OFTEN = 32  # after this many records asked about in the same columns, an index is built
 
-_MEMORY = 1 << 30
-"""How many bytes the indexes built because of questions may take, all together."""
+_MEMORY = 1 << 30  # how many bytes the indexes built because of questions may take, all together
 
-_MOST_SPACES = 10_000
-"""How many sets of columns are counted until one of them is asked about often."""
+_MOST_SPACES = 10_000  # how many sets of columns are counted until one of them is asked about often
 
 
 class LocalEngine:
@@ -48,11 +45,7 @@ class LocalEngine:
     """
 
     def __init__(
-        self,
-        dataset: LocalRecords,
-        *,
-        progress: Progress | None = None,
-        memory: int = _MEMORY,
+        self, dataset: LocalRecords, *, progress: Progress | None = None, memory: int = _MEMORY
     ) -> None:
         self._dataset = dataset
         self._progress = progress

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from whitecrow.neighbours.devices import Device
 from whitecrow.neighbours.relation import LARGEST, MIXED, SQUARES, SUM, Form
 
-_ROUNDING = 2.0**-24
-"""The relative error of one operation in float32."""
+_ROUNDING = 2.0**-24  # the relative error of one operation in float32
 _SAMPLE = 1024
 _WORTH = 1.0 / 16.0
 """The filter is used where rounding moves a distance by at most this share of the radius."""

@@ -21,8 +21,7 @@ REMOTE = ("disk", "spark")
 """The engines whose records are not in memory."""
 READ_AGAIN = ("spark",)
 """The engines that go to the source itself for every question; others hold what they read."""
-_FORMER = {"sql": "disk"}
-"""Names that engines had before."""
+_FORMER = {"sql": "disk"}  # names that engines had before
 
 
 _IN_MEMORY: dict[str, Callable[..., Engine]] = {"local": LocalEngine, "gpu": GpuEngine}
@@ -83,10 +82,7 @@ def open_data(
 
 
 def open_engine(
-    dataset: LocalRecords,
-    name: str = "local",
-    *,
-    progress: Progress | None = None,
+    dataset: LocalRecords, name: str = "local", *, progress: Progress | None = None
 ) -> Engine:
     """Open an engine on records in memory.
 

@@ -22,13 +22,11 @@ from whitecrow.neighbours.work import Group
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_LEVELS = (0.25, 0.375, 0.5, 0.625, 0.75, 0.875)
-"""Parts of the radius that rho may be."""
+_LEVELS = (0.25, 0.375, 0.5, 0.625, 0.75, 0.875)  # parts of the radius that rho may be
 _CANDIDATES = 256
 _MOST = 96
 _WITNESSES = 4096
-_FEWEST = 8
-"""So many records of the sample around a candidate make it worth counting."""
+_FEWEST = 8  # so many records of the sample around a candidate make it worth counting
 _MARGIN = 1.0 - 2.0**-20
 
 

@@ -23,8 +23,7 @@ FEWEST = 16
 _LEAST, _MOST = 1e-280, 1e280
 _FARTHEST = 1e140
 """Beyond these squares might underflow or overflow: the predicate judges all pairs."""
-_ROWS = 1 << 10
-"""Data records at once: most records reach a small cap among few others."""
+_ROWS = 1 << 10  # data records at once: most records reach a small cap among few others
 _AT_ONCE = 1 << 18
 """Multiplications at once: few enough that no library spreads them over threads, which would take
 longer to meet than to multiply."""

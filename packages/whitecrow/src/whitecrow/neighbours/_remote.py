@@ -40,8 +40,7 @@ from whitecrow.neighbours.work import (
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
 
-_MANY = 1024
-"""Records asked about from which on it pays to bring near ones together."""
+_MANY = 1024  # records asked about from which on it pays to bring near ones together
 
 
 @dataclass(frozen=True)
@@ -213,8 +212,7 @@ class RemoteEngine:
         together = GATHERED if moved else INDEXED
         work = partial(CountingNear, nearby, cap=cap, together=together, alone=spread)
         return self._in_steps(
-            asking,
-            lambda some: self._added(work(group=Group(form, some)), len(some), cap, query),
+            asking, lambda some: self._added(work(group=Group(form, some)), len(some), cap, query)
         )
 
     def _count_in_turns(self, form: Form, asking: Matrix, cap: int, query: Asked) -> Counts:

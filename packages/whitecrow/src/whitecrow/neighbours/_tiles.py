@@ -28,23 +28,16 @@ from whitecrow.neighbours.relation import LARGEST, Form, step
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_FIRST = 4
-"""Times the cap: records looked at before the first are dropped."""
-_GROWTH = 4
-"""From then on, one in this many of those seen so far before the next are dropped."""
-_WORTH = 1 << 26
-"""Pairs worth a round, whatever the cap: fewer do not fill a GPU."""
-_PAIR_BYTES = 32
-"""What the array operations hold for each pair of a tile."""
+_FIRST = 4  # times the cap: records looked at before the first are dropped
+_GROWTH = 4  # from then on, one in this many of those seen so far before the next are dropped
+_WORTH = 1 << 26  # pairs worth a round, whatever the cap: fewer do not fill a GPU
+_PAIR_BYTES = 32  # what the array operations hold for each pair of a tile
 _LARGEST_TILE = 1 << 23
 _SIDE = 1 << 13
 _THREADS = 128
-_SHARED = 4096
-"""Doubles that a block of the compiled kernel keeps in shared memory."""
-_BLOCKS = 2048
-"""Blocks that fill a GPU."""
-_MANY = 100_000
-"""Records from which pivots are worth their counts."""
+_SHARED = 4096  # doubles that a block of the compiled kernel keeps in shared memory
+_BLOCKS = 2048  # blocks that fill a GPU
+_MANY = 100_000  # records from which pivots are worth their counts
 _SAMPLE = 32_768
 _CANDIDATES = 512
 _FEW_IN_SAMPLE = 8
@@ -203,13 +196,7 @@ def scattered_order(size: int, first: int = 0, last: int | None = None) -> Count
 
 
 def _add(
-    device: Device,
-    form: Form,
-    records: _Records,
-    rows: Any,
-    data: _Records,
-    cap: int,
-    counts: Any,
+    device: Device, form: Form, records: _Records, rows: Any, data: _Records, cap: int, counts: Any
 ) -> None:
     """Add to ``counts`` the data records that are close to each of the rows of ``records``."""
     width = len(form.scales)

@@ -23,8 +23,7 @@ from whitecrow.neighbours.relation import MIXED, Form, step
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_FINEST = (64, 24, 10, 6, 6)
-"""Cells along one radius, at most, for one column, two, and so on."""
+_FINEST = (64, 24, 10, 6, 6)  # cells along one radius, at most, for one column, two, and so on
 MOST_COLUMNS = len(_FINEST)
 GRID_COLUMNS = 3
 """Columns up to which a table at hand is settled cell by cell, when all its records are counted."""
@@ -34,12 +33,10 @@ _LARGE = 1 << 24
 for each record: what they certify, and what they show to be far, need not be counted."""
 COMPILED = 1 << 16
 """From so many records on, loading the compiled kernels pays."""
-_FINEST_TABLE = 24
-"""The same where all keys have a table."""
+_FINEST_TABLE = 24  # the same where all keys have a table
 TABLE = 1 << 22
 """So many keys have one."""
-_BITS = 52
-"""A key is a whole number that a double holds."""
+_BITS = 52  # A key is a whole number that a double holds
 _MOST_BITS = 24
 _APART = 4
 _MOST_STEPS = 1 << 30

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from whitecrow.errors import MissingExtra, NoDevice
 
-_PROCESSOR_BYTES = 1 << 25
-"""What a tile's arrays may take on a processor: about its cache."""
+_PROCESSOR_BYTES = 1 << 25  # what a tile's arrays may take on a processor: about its cache
 
 
 class Launch(Protocol):

@@ -30,12 +30,10 @@ Counts = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 Rows = NDArray[np.int32]
 
-_PIECE = 1 << 13
-"""Records that are copied into an index at once."""
+_PIECE = 1 << 13  # records that are copied into an index at once
 _AT_ONCE = 1 << 9
 """Columns of blocks that are framed at once: few enough to stay near the processor."""
-_WORTH = 1024
-"""Records to count for that are worth a task of their own."""
+_WORTH = 1024  # records to count for that are worth a task of their own
 _PATIENCE = 512
 """Leaves that a record looks at alone; outliers share the many that they need (count_part)."""
 

@@ -49,19 +49,15 @@ def give_back() -> None:
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_FEW = 128
-"""With fewer numbers in the question, looking at all records is cheaper than an index."""
-_MANY = 8
-"""Records asked about are counted in groups when they are at least one in this many."""
+_FEW = 128  # with fewer numbers in the question, looking at all records is cheaper than an index
+_MANY = 8  # records asked about are counted in groups when they are at least one in this many
 _SOON, _NARROW, _SMALL = 512, 10, 1 << 13
 """Up to this cap and so many columns, or among so few records without a cap, a record meets few
 leaves: alone it takes about as long as in a group, half as long at a small radius, and the largest
 kernel is not compiled for a first question."""
 _GRID_FROM = 5_000
-_RUN = 64
-"""Blocks of an index that are put in k-d order where its records come cell by cell."""
-_SORTED = 8
-"""It pays where at least one is asked about for so many records."""
+_RUN = 64  # blocks of an index that are put in k-d order where its records come cell by cell
+_SORTED = 8  # it pays where at least one is asked about for so many records
 
 
 def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
@@ -77,11 +73,7 @@ def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts
 
 
 def count_in_part(
-    values: Matrix,
-    form: Form,
-    asked: Matrix,
-    cap: int,
-    order: Callable[[], Counts] | None = None,
+    values: Matrix, form: Form, asked: Matrix, cap: int, order: Callable[[], Counts] | None = None
 ) -> Counts:
     """Count the neighbours of some records among a part of all, of which the cap speaks.
 
@@ -187,8 +179,7 @@ def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
 # arrays, so the counts are the same.
 
 _ROWS = 1 << 15
-_FIRST_ROWS = 1 << 10
-"""Most records reach a small cap among few others."""
+_FIRST_ROWS = 1 << 10  # most records reach a small cap among few others
 _PRODUCT = 4
 """A product of matrices does at least as many differences of columns in the time of one."""
 

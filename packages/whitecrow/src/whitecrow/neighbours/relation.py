@@ -45,8 +45,7 @@ METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "haversine", "gower
 
 Matrix = NDArray[np.float64]
 
-_FEW = 256
-"""Points that plain Python moves to the sphere sooner than the compiler is loaded."""
+_FEW = 256  # points that plain Python moves to the sphere sooner than the compiler is loaded
 
 
 @dataclass(frozen=True)

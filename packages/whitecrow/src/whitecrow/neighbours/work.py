@@ -23,8 +23,7 @@ from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_SLACK = 1.0 + 1e-9
-"""Far more than the predicate can round."""
+_SLACK = 1.0 + 1e-9  # far more than the predicate can round
 
 
 def possible_neighbours(asked: Matrix, values: Matrix, form: Form) -> NDArray[np.int64]:

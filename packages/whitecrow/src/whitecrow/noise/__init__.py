@@ -6,12 +6,7 @@ floats; none of them uses floating point to decide.
 many draws at once in :mod:`whitecrow.noise.bulk`.
 """
 
-from whitecrow.noise._choice import (
-    exponential_levels,
-    exponential_mechanism,
-    permute_and_flip,
-    top,
-)
+from whitecrow.noise._choice import exponential_levels, exponential_mechanism, permute_and_flip, top
 from whitecrow.noise._exact import bernoulli, bernoulli_exp, bernoulli_logistic
 from whitecrow.noise._integers import core_tail, discrete_gaussian, discrete_laplace, geometric
 from whitecrow.noise._source import Source, system_source

@@ -53,10 +53,7 @@ def level_table(
 
 
 def exponential_levels(
-    levels: Iterable[Rational],
-    counts: Iterable[int],
-    eta: Rational,
-    source: Source | None = None,
+    levels: Iterable[Rational], counts: Iterable[int], eta: Rational, source: Source | None = None
 ) -> int:
     """Return the index of a level with probability proportional to ``counts[l] e^(eta levels[l])``.
 

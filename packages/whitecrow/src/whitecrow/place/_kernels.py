@@ -45,12 +45,7 @@ def weigh_squares(
 
 
 def deepest_disc(
-    centers: Floats,
-    radii: Floats,
-    weights: Ints,
-    floor: int,
-    relative: float,
-    angle: float,
+    centers: Floats, radii: Floats, weights: Ints, floor: int, relative: float, angle: float
 ) -> int:
     """Return the largest total weight of discs that share a point; ``floor`` if it is no more."""
     near, most = _touching(centers, radii, weights)

@@ -43,8 +43,7 @@ _ZERO = Fraction(0)
 _CROWD = 128  # the time to find the deepest point grows with the square of this
 _FEW = 24
 """Of no more discs numpy finds the deepest point; of more, a compiled loop that must be loaded."""
-_QUICK_COMPILED = 64
-"""How many touching balls the compiled loop weighs in a third of a millisecond."""
+_QUICK_COMPILED = 64  # how many touching balls the compiled loop weighs in a third of a millisecond
 Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
 
 # Distances are decided in double precision, so a record may count as inside a ball whose
@@ -163,8 +162,7 @@ class Balls:
         return Recount()
 
 
-_UNROLLED = 8
-"""From so many numbers on numpy adds in another order than one after the other."""
+_UNROLLED = 8  # from so many numbers on numpy adds in another order than one after the other
 
 
 def _projected(center: list[float], radius: float) -> tuple[float, float, float, float]:

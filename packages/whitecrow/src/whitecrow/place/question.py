@@ -156,10 +156,7 @@ def several_records(card: Card, owner: str, instead: str) -> InvalidInput:
 
 
 def in_order(
-    record: Mapping[str, Value],
-    order: Sequence[str] | None,
-    model: AnomalyModel,
-    owner: str,
+    record: Mapping[str, Value], order: Sequence[str] | None, model: AnomalyModel, owner: str
 ) -> tuple[dict[str, Value], tuple[str, ...] | None]:
     """Return the record in its one order, and the order to write down where it means something.
 
@@ -298,9 +295,7 @@ def foretold(
     ``typical`` is a guess of how much weighs around an anomaly.
     """
     step = question.step(contribution)
-    figures: dict[str, Any] = {
-        "worst_error": flip_probability(1, step),
-    }
+    figures: dict[str, Any] = {"worst_error": flip_probability(1, step)}
     clear = []
     for name, (judgement, case) in cases.items():
         figures[name] = question.chance_of_error(judgement, contribution)

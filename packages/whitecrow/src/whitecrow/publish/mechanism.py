@@ -163,8 +163,7 @@ def turn(
     return after, shown
 
 
-_LONGEST = 14_000
-"""Bits of a whole number that Python writes in digits without being told to."""
+_LONGEST = 14_000  # bits of a whole number that Python writes in digits without being told to
 
 
 def to_store(state: PublisherState) -> dict[str, Any]:

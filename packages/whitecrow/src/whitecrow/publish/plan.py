@@ -96,8 +96,7 @@ def _finite(above: int, below: int) -> float:
     return max(-_LAST_DOUBLE, min(_LAST_DOUBLE, quotient))
 
 
-_LAST_DOUBLE = math.nextafter(math.inf, 0.0) / 4
-"""With room for the sum of two."""
+_LAST_DOUBLE = math.nextafter(math.inf, 0.0) / 4  # with room for the sum of two
 
 
 @dataclass(frozen=True)

@@ -171,11 +171,7 @@ def _absent(context: Context, what: str) -> list[Row]:
 def _true_errors(found: Set, k: int, epsilon: str) -> Floats:
     true = found.true
     return errors(
-        found.copies[true],
-        found.neighbours[true],
-        beta=found.printed.beta,
-        k=k,
-        epsilon=epsilon,
+        found.copies[true], found.neighbours[true], beta=found.printed.beta, k=k, epsilon=epsilon
     )
 
 

@@ -313,10 +313,7 @@ def _says_yes(found: Set, k: int) -> NDArray[np.float64]:
 
 
 def _spans(
-    ours: tuple[float, float, float],
-    found: Set,
-    yes: NDArray[np.float64],
-    truth: NDArray[np.bool_],
+    ours: tuple[float, float, float], found: Set, yes: NDArray[np.float64], truth: NDArray[np.bool_]
 ) -> tuple[Interval, Interval]:
     """Where precision and recall of one run lie: a share of the yeses, and of the anomalies."""
     flagged = float((found.weights * yes).sum())

@@ -92,12 +92,7 @@ def largest_enclosed(points: Points, radius: float, *, printed: bool = False) ->
 
 
 def paper_smooth_sensitivity(
-    points: Points,
-    *,
-    k: int,
-    radius: float,
-    smoothing: float,
-    printed: bool = False,
+    points: Points, *, k: int, radius: float, smoothing: float, printed: bool = False
 ) -> float:
     """Algorithm 2: the paper's smooth upper bound (replace-one), with its early stop.
 

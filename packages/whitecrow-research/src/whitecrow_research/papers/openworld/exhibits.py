@@ -28,11 +28,7 @@ EXHIBITS = (
     Exhibit("Table 1", "settings: n, w, epsilon", "table1"),
     Exhibit("Table 2", "precision and recall by epsilon", "table2", why=_WINDOWS, tests=_READINGS),
     Exhibit(
-        "Table 3",
-        "precision and recall by segment size",
-        "table3",
-        why=_WINDOWS,
-        tests=_READINGS,
+        "Table 3", "precision and recall by segment size", "table3", why=_WINDOWS, tests=_READINGS
     ),
     Exhibit(
         "Table 4",

@@ -12,10 +12,7 @@ from whitecrow_research.papers.report import Context, Row
 
 
 def histograms(
-    context: Context,
-    figure: int,
-    runs: Mapping[str, tuple[float, Outcome, Outcome]],
-    close: bool,
+    context: Context, figure: int, runs: Mapping[str, tuple[float, Outcome, Outcome]], close: bool
 ) -> tuple[Row, tuple[Path, ...]]:
     """Draw one figure and return its row.
 

@@ -41,12 +41,10 @@ from whitecrow.data.warehouse._protocol import (
 from whitecrow.data.warehouse.spark import SparkWarehouse
 from whitecrow.errors import InvalidInput, RecordsElsewhere, Unreachable, WhitecrowError
 
-_TOGETHER = 1 << 20
-"""Rows that are decoded before their columns are written."""
+_TOGETHER = 1 << 20  # rows that are decoded before their columns are written
 _BUCKETS = 64
 """The people of a source are divided into so many: of each, all records are held at once."""
-_PEEKED = 8
-"""Blocks that a sample comes from, at most."""
+_PEEKED = 8  # blocks that a sample comes from, at most
 
 
 Span = tuple[int, int]
@@ -166,8 +164,7 @@ class DiskWarehouse:
         self._spool.close()
 
 
-_TALLIED = 1 << 18
-"""Records that are put into groups together."""
+_TALLIED = 1 << 18  # records that are put into groups together
 
 
 class RemoteDataset:

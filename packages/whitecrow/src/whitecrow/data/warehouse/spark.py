@@ -32,8 +32,7 @@ from whitecrow.errors import InvalidInput, MissingExtra, NotReady
 _WHAT = "counting on Spark"
 _ATTEMPTS = 4
 _LOOK_SECONDS = 0.2
-_CORES = 16
-"""Of a cluster, at least: which of them it has for us is seen when they work."""
+_CORES = 16  # of a cluster, at least: which of them it has for us is seen when they work
 _ADDED_HERE = 16
 """What so many tasks have counted is added up here; Spark adds up what more of them have."""
 

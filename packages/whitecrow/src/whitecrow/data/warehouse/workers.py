@@ -39,8 +39,7 @@ from whitecrow.data.warehouse._protocol import (
 
 _LEAST, _MOST = 1 << 19, 1 << 22
 """Records of a task: like parts for all cores, between these as far as the files' groups go."""
-_PEEKED = 8
-"""Groups of rows that a sample comes from, at most."""
+_PEEKED = 8  # groups of rows that a sample comes from, at most
 
 
 @dataclass(frozen=True)
@@ -100,10 +99,8 @@ def peeked(parts: Sequence[Part], card: Card, asked: Asked, number: int) -> Matr
     return values[drawn] if len(values) else None
 
 
-_TOGETHER = 1 << 18
-"""Records that are packed together."""
-_BUCKETS = 256
-"""People are divided into so many; of each, all records are held at once."""
+_TOGETHER = 1 << 18  # records that are packed together
+_BUCKETS = 256  # people are divided into so many; of each, all records are held at once
 
 Reader = Callable[[Any], Iterator[Matrix]]
 """Makes matrices of what Spark hands to a worker: an Arrow batch, or the number of a part."""

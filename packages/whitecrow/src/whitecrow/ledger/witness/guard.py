@@ -321,11 +321,7 @@ class Guard:
         self._held = held
 
     def _compare(
-        self,
-        session: Session,
-        there: Mapping[str, Head],
-        marks: Mapping[str, Mark],
-        otherwise: str,
+        self, session: Session, there: Mapping[str, Head], marks: Mapping[str, Mark], otherwise: str
     ) -> None:
         if missing(session, there, marks):
             self._refuse(otherwise)

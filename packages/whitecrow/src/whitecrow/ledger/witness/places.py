@@ -35,8 +35,7 @@ KEY_FILE = "WHITECROW_WITNESS_KEY_FILE"
 TOKEN = "WHITECROW_WITNESS_TOKEN"  # noqa: S105 - the name of a variable
 """The environment variable with the token for the instance; TOKEN_FILE names a file with it."""
 
-_LARGE = 1 << 20
-"""Bytes of a file after which it is written anew with what still matters."""
+_LARGE = 1 << 20  # bytes of a file after which it is written anew with what still matters
 
 
 class Place(Protocol):
@@ -214,12 +213,10 @@ class FilePlace:
         _flush_folder(self._path.parent)
 
 
-_NEWEST = "\n"
-"""In place of an account's name, which it cannot be: the newest statement."""
+_NEWEST = "\n"  # in place of an account's name, which it cannot be: the newest statement
 
 
-_OWN = partial(os.open, mode=0o600)
-"""Opens a file that nobody else may read."""
+_OWN = partial(os.open, mode=0o600)  # opens a file that nobody else may read
 
 
 def _write(file: BinaryIO, text: bytes) -> None:

@@ -46,11 +46,9 @@ Rows = NDArray[np.int32]
 
 _QUARTER = LANES // 4
 
-_PATIENCE = 3
-"""Pivots look at this many times the leaves that could bring them to the cap."""
+_PATIENCE = 3  # pivots look at this many times the leaves that could bring them to the cap
 
-_TRIAL = 16
-"""A group looks at this many leaves before it asks whether that was worth it."""
+_TRIAL = 16  # A group looks at this many leaves before it asks whether that was worth it
 
 _WORTH = 20
 """Records of a group that a leaf leaves open, on average, for looking together to be worth it."""
@@ -114,9 +112,7 @@ def count_blocks(
         np.empty(2, np.int64),
     )
     pivots = Pivots(
-        np.empty((columns, PIVOTS)),
-        np.empty((PIVOTS, 2)),
-        np.empty((PIVOTS, 2), np.int64),
+        np.empty((columns, PIVOTS)), np.empty((PIVOTS, 2)), np.empty((PIVOTS, 2), np.int64)
     )
     seen = np.empty(min(leaves, _PATIENCE * (cap // LANES) + 8), np.int64)
     room = group, walk, room_for(LANES, columns), pivots, seen

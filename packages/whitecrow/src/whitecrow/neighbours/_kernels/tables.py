@@ -30,8 +30,7 @@ EXTRA = 4
 """Numbers beside the centre in a block's frame: unit, and the reach in each of three norms."""
 
 
-_LINE = 64
-"""Bytes of a line of the processor's cache."""
+_LINE = 64  # bytes of a line of the processor's cache
 
 
 def aligned(shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
