@@ -69,7 +69,6 @@ CACHES = {
     ("whitecrow/neighbours/work.py", "_slots"): "the cells of one count, with which it goes",
     ("whitecrow/neighbours/devices.py", "cupy_device"): "nothing",
     ("whitecrow/neighbours/devices.py", "torch_device"): "the name of a device",
-    ("whitecrow/neighbours/index.py", "wide"): "an index, once it is asked about records alone",
     ("whitecrow/neighbours/cells.py", "_spans"): "nothing: it ends with the lattice",
     ("whitecrow/neighbours/cells.py", "_strides"): "nothing: it ends with the lattice",
     ("whitecrow/neighbours/relation.py", "<module>"): "the question's columns, metric and radius",
