@@ -18,7 +18,7 @@ import pyarrow as pa
 import whitecrow as wc
 from benchmarks.common import emit, parser
 from benchmarks.service import in_folder, prepared, running
-from whitecrow.screening.facts import gather
+from whitecrow.screening.mechanism import gather
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 

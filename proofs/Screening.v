@@ -12,7 +12,7 @@
     fixed predicate of the question.
 
     Which Python this is about
-    [whitecrow.screening.facts.Counters] (who is active, what a flag changes) and
+    [whitecrow.screening.mechanism.Counters] (who is active, what a flag changes) and
     [whitecrow.screening.mechanism.answered] (the answer's chance depends on the count of active
     records alone). *)
 

@@ -25,7 +25,7 @@ PUBLIC = {
 COUNTING = {"counted_by", "every_counted_by", "every_text"}
 """What counts records exactly, for facts to hide."""
 
-NOISES = {"whitecrow/histogram/noise_budget.py", "whitecrow/sites/circle.py"}
+NOISES = {"whitecrow/histogram/noise_budget.py", "whitecrow/sites/__init__.py"}
 """Where noise is added to the counts that facts hand it."""
 
 CHECKERS = ("whitecrow_audit/", "whitecrow/attack/")

@@ -31,7 +31,7 @@ from whitecrow.noise import laws as noise_laws
 from whitecrow.profile import mechanism as profiling
 from whitecrow.profile.search import threshold as named_from
 from whitecrow.publish.mechanism import begin, turn
-from whitecrow.screening.facts import ActiveCounts
+from whitecrow.screening.mechanism import ActiveCounts
 from whitecrow_audit.verify.lookahead import cell_law
 from whitecrow_audit.verify.point_sets import law as count_law
 from whitecrow_audit.verify.tape import Silent

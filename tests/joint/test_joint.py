@@ -27,7 +27,7 @@ from whitecrow.neighbours.devices import NUMPY
 from whitecrow.place.balls import BALLS
 from whitecrow.privacy import ORDERS, Zone
 from whitecrow.questions import BUILT_IN, type_of
-from whitecrow.screening.facts import ActiveRecords
+from whitecrow.screening.mechanism import ActiveRecords
 from whitecrow.sites import circle
 
 from .fuzz import fuzz, judge

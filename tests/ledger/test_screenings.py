@@ -23,7 +23,7 @@ from whitecrow.ledger.backup import backup
 from whitecrow.ledger.schema import publishers
 from whitecrow.ledger.verification import verify
 from whitecrow.ledger.witness import appoint
-from whitecrow.screening.facts import gather
+from whitecrow.screening.mechanism import gather
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["screening_asker"])

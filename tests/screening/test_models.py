@@ -14,7 +14,7 @@ from whitecrow.anomaly import model as registry
 from whitecrow.anomaly.model import record_type
 from whitecrow.data import Dataset
 from whitecrow.neighbours import open_engine, relation_on
-from whitecrow.screening.facts import ActiveCounts, gather
+from whitecrow.screening.mechanism import ActiveCounts, gather
 
 WARDS = ("A", "B", "C")
 CARD = wc.Card(

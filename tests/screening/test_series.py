@@ -15,9 +15,8 @@ from whitecrow.curator.transcripts import end_series
 from whitecrow.ledger.states import States
 from whitecrow.noise.seeded import SeededSource
 from whitecrow.question import digest
-from whitecrow.screening.facts import gather
 from whitecrow.screening.law import ONE, Law
-from whitecrow.screening.mechanism import answered
+from whitecrow.screening.mechanism import answered, gather
 
 MODEL = wc.DistanceAnomaly(beta=60, radius=0.5)
 SERIES = {"model": MODEL, "epsilon": 3, "delta": "1e-6"}

@@ -297,7 +297,7 @@ def interrupted(curator, question=None, last=3):
 def silent(monkeypatch):
     """Noise of 0, so that two messages differ by their masks alone."""
     zeros = lambda size, parts, count, source: np.zeros(count, dtype=np.int64)  # noqa: E731
-    monkeypatch.setattr("whitecrow.sites.circle.laplace_shares", zeros)
+    monkeypatch.setattr("whitecrow.sites.laplace_shares", zeros)
 
 
 def test_an_interrupted_attempt_is_not_repeated_under_its_label(tmp_path):
@@ -380,7 +380,7 @@ def test_masks_depend_on_question_and_card_and_on_what_every_site_drew():
         return [hidden.tobytes() for hidden in coordinator.masked()]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("whitecrow.sites.circle.token_bytes", bytes)
+        patch.setattr("whitecrow.sites.token_bytes", bytes)
         listed = [*masks(), *masks("two"), *masks(south=1)]
         assert len(set(listed)) == len(listed)
         assert masks() == masks()

@@ -12,8 +12,7 @@ from functools import partial
 import numpy as np
 
 from whitecrow.histogram.noise_budget import Money
-from whitecrow.sites import Circle, Member, SharedMoney
-from whitecrow.sites.circle import Words
+from whitecrow.sites import Circle, Member, SharedMoney, Words
 from whitecrow_audit.audit.bounds import Loss
 from whitecrow_audit.audit.case import Case, Draw, Laws, both
 from whitecrow_audit.verify.learn import share_sum_law

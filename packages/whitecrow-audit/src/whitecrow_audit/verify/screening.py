@@ -23,8 +23,8 @@ from whitecrow.anomaly import DistanceAnomaly, KernelAnomaly
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.exhaustive import Report
 from whitecrow.neighbours import open_engine
-from whitecrow.screening.facts import ActiveCounts, ActiveRecords
 from whitecrow.screening.law import ONE, Law, keeps, table
+from whitecrow.screening.mechanism import ActiveCounts, ActiveRecords
 from whitecrow.screening.question import Screening
 from whitecrow_audit.verify.universes import Checks
 

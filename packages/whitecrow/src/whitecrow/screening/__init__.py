@@ -1,9 +1,15 @@
 """Would these new records be anomalies among the data? Any number of them, at one price."""
 
 from whitecrow.question import QuestionType, Transcript
-from whitecrow.screening.facts import ScreeningFacts, gather, written_places
 from whitecrow.screening.law import Law
-from whitecrow.screening.mechanism import release, resume, shaped
+from whitecrow.screening.mechanism import (
+    ScreeningFacts,
+    gather,
+    release,
+    resume,
+    shaped,
+    written_places,
+)
 from whitecrow.screening.question import MOST_AT_ONCE, MOST_REPLAYED, Screening, cost
 
 __all__ = [
