@@ -139,7 +139,7 @@ def by_ratio(question: wc.Monitor, runs: int, seed: int = 2) -> Attacked:
 
 def draw(path: Path, runs: int) -> dict[str, float]:
     """Draw what both adversaries reach beside what the price allows; return the areas."""
-    from whitecrow.figures import new_figure
+    from whitecrow.rendering import new_figure
 
     question = asked(horizon=6, delta="1e-6", epsilon=2)
     exact, ours = by_segments(runs)

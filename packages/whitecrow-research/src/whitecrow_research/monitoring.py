@@ -258,7 +258,7 @@ def _curator(data: dict[str, Any], bounds: list[tuple[float, float]], budget: st
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """Draw the AUC by month, and the alarm below it."""
-    from whitecrow.figures import new_figure
+    from whitecrow.rendering import new_figure
 
     figure = new_figure(8, 5)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])

@@ -126,10 +126,14 @@ class Forbidden(PolicyViolation):
 
 
 class Unavailable(WhitecrowError):
-    """Something outside is missing: an extra, a server, a file, a feature of this machine."""
+    """Something outside is missing: an extra, a server, a file, a feature of this machine.
 
-    after: int | None = None
-    """In how many seconds asking again is worth while; None leaves it to the kind of error."""
+    ``after`` says in how many seconds asking again is worth while; None leaves it to the kind.
+    """
+
+    def __init__(self, *message: object, after: int | None = None) -> None:
+        super().__init__(*message)
+        self.after = after
 
 
 class MissingExtra(Unavailable):
@@ -157,35 +161,15 @@ class Unreachable(Unavailable):
 
 
 class NotReady(Unavailable):
-    """What is asked for is being loaded, written or stopped at this moment.
-
-    Parameters
-    ----------
-    message : str
-        What is not ready.
-    after : int, default 2
-        In how many seconds to ask again.
-    """
-
-    def __init__(self, message: str, *, after: int = 2) -> None:
-        super().__init__(message)
-        self.after = after
+    """What is asked for is being loaded, written or stopped at this moment."""
 
 
 class TooMany(Unavailable):
-    """Too many requests by one person or from one address.
+    """Too many requests by one person or from one address; the message says when to ask again."""
 
-    Parameters
-    ----------
-    message : str or None, default None
-        What is wrong; by default one sentence with the number of seconds.
-    after : int, default 5
-        In how many seconds to ask again.
-    """
-
-    def __init__(self, message: str | None = None, *, after: int = 5) -> None:
-        super().__init__(message or f"Too many requests; try again in {after} seconds.")
-        self.after = after
+    def __init__(self, *message: object, after: int = 5) -> None:
+        said = message or (f"Too many requests; try again in {after} seconds.",)
+        super().__init__(*said, after=after)
 
 
 class LedgerBusy(Unavailable):
@@ -246,7 +230,8 @@ _REPORTED: dict[type[WhitecrowError], tuple[int, int | None]] = {
     PolicyViolation: (403, None),
     NotSignedIn: (401, None),
     Unavailable: (503, 5),
-    TooMany: (429, None),
+    NotReady: (503, 2),
+    TooMany: (429, 5),
     LedgerOutdated: (503, 60),
     DatasetClosed: (503, 60),
     ComputationFailed: (503, 60),

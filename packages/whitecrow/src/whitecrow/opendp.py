@@ -11,8 +11,6 @@ Needs ``pip install 'whitecrow[opendp]'`` and OpenDP's features ``contrib`` and
 from __future__ import annotations
 
 import json
-import math
-from fractions import Fraction
 from typing import Any
 
 from whitecrow.card import Card
@@ -21,6 +19,7 @@ from whitecrow.data import read
 from whitecrow.errors import MissingExtra, NoConversion
 from whitecrow.neighbours import open_engine
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, ZeroConcentrated, group_privacy
+from whitecrow.privacy.numbers import float_up
 from whitecrow.question import Question
 from whitecrow.questions import type_of
 
@@ -118,12 +117,7 @@ def make_question(question: Question, card: Card) -> Any:
 def _spent(price: Guarantee) -> Any:
     """What OpenDP is told: never less than what is promised."""
     if isinstance(price, ZeroConcentrated):
-        return _at_least(price.rho)
+        return float_up(price.rho)
     assert isinstance(price, DifferentialPrivacy)
-    epsilon = _at_least(price.epsilon)
-    return (epsilon, _at_least(price.delta)) if price.delta else epsilon
-
-
-def _at_least(exact: Fraction) -> float:
-    rounded = float(exact)
-    return rounded if Fraction(rounded) >= exact else math.nextafter(rounded, math.inf)
+    epsilon = float_up(price.epsilon)
+    return (epsilon, float_up(price.delta)) if price.delta else epsilon

@@ -8,7 +8,6 @@ practice. What an account knows is filled in there; what only people know is mar
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from whitecrow.ledger import Entry, Ledger
 from whitecrow.ledger.revisions import revisions
 from whitecrow.ledger.states import States
 from whitecrow.privacy import Guarantee, ZeroConcentrated, guarantee, rounded_down, rounded_up
+from whitecrow.privacy.numbers import float_up
 from whitecrow.question import Said, answer_parts, how_to_read
 from whitecrow.questions import read_question
 from whitecrow.rendering import Axis, Dot, Plot, figure, gauge, page, panel, quoted, table
@@ -246,7 +246,7 @@ def registry_entry(ledger: Ledger, dataset: str) -> dict[str, Any]:
                 "privacy_unit": unit,
                 "privacy_unit_details": _NEIGHBOURS[snapshot.rules.unit].format(unit=unit),
                 "privacy_parameters": {
-                    name: _at_least(amount) for name, amount in amounts.items() if amount
+                    name: float_up(amount) for name, amount in amounts.items() if amount
                 },
                 "privacy_parameters_details": " ".join(totals.statements()),
             },
@@ -276,9 +276,3 @@ def registry_entry(ledger: Ledger, dataset: str) -> dict[str, Any]:
             },
         },
     }
-
-
-def _at_least(amount: Fraction) -> float:
-    """Return the least double that is not below an exact number."""
-    nearest = float(amount)
-    return nearest if Fraction(nearest) >= amount else math.nextafter(nearest, math.inf)

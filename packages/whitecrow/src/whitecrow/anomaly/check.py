@@ -23,8 +23,8 @@ from whitecrow.anomaly.graph import (
 )
 from whitecrow.declaration import whole
 from whitecrow.errors import invalid
-from whitecrow.figures import new_figure
 from whitecrow.privacy import Exactly, exact
+from whitecrow.rendering import new_figure
 
 Floats = NDArray[np.float64]
 

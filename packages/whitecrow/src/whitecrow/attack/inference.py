@@ -21,7 +21,7 @@ from whitecrow.attack.scores import (
 )
 from whitecrow.declaration import whole
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.figures import new_figure
+from whitecrow.rendering import new_figure
 
 FRACTION = 0.6  # the part of the segments that the paper's authors must have flagged
 

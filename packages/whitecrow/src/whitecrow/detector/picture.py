@@ -12,8 +12,7 @@ from whitecrow.card import Card
 from whitecrow.detector.detector import Detector, shown, usual
 from whitecrow.detector.records import batches, one_record
 from whitecrow.errors import invalid
-from whitecrow.figures import new_figure, panels
-from whitecrow.rendering import histogram, ranked
+from whitecrow.rendering import histogram, new_figure, panels, ranked
 
 _MOST = 24
 _MADE_UP = 10_000

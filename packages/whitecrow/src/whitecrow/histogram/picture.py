@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from whitecrow.errors import InvalidInput
-from whitecrow.figures import panels
 from whitecrow.histogram.line import Floats
 from whitecrow.histogram.table import Categories, TableProfile
-from whitecrow.rendering import WIDE, histogram, page, ranked
+from whitecrow.rendering import WIDE, histogram, page, panels, ranked
 
 _MOST_BARS = 12
 _MOST_DRAWN = 24

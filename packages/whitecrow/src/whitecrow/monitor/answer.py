@@ -11,8 +11,8 @@ import numpy as np
 
 from whitecrow.detector import Detector
 from whitecrow.errors import InvalidInput
-from whitecrow.figures import new_figure
 from whitecrow.question import JSON, Said
+from whitecrow.rendering import new_figure
 
 
 @dataclass(frozen=True)

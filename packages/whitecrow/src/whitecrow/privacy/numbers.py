@@ -157,6 +157,12 @@ def exp_upper(x: Fraction) -> Fraction:
     return Fraction(context.next_plus(_decimal(x, ROUND_CEILING).exp(context)))
 
 
+def float_up(number: Fraction) -> float:
+    """Return the least double that is not below an exact number."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
+
+
 def odds_factor(epsilon: Fraction) -> str:
     """Write by how many times odds may change: e^ε with two decimals, never less than the truth.
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from whitecrow.data import Card, Column
 from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Name, Number, Whole
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.figures import new_figure
 from whitecrow.limits import Limits, sorting, worst_case
 from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, ZeroConcentrated, exact
 from whitecrow.privacy.numbers import signed
@@ -23,6 +22,7 @@ from whitecrow.publish.counters import MECHANISMS, RETIRED, retired
 from whitecrow.publish.periods import Calendar, Moment
 from whitecrow.publish.plan import FIRST_EPOCH, PublicationPlan, best_mechanism
 from whitecrow.question import Description, Question, Said, Shortcuts
+from whitecrow.rendering import new_figure
 
 STATISTICS = ("mean", "sum", "count")
 _LONGEST = 10**9

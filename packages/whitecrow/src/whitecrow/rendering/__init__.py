@@ -16,11 +16,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from importlib.resources import files
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
+
+from whitecrow.errors import MissingExtra
 
 
 def escaped(text: object) -> str:
@@ -115,7 +118,7 @@ def page(title: str, lead: str, body: str, *, kind: str = "report") -> str:
         f'<p class="lead">{escaped(lead)}</p>{body}</main>'
         '<footer class="foot">Made by whitecrow. Nothing on this page is loaded from elsewhere.'
         "</footer>"
-        f"<script>{script()}</script></body></html>\n"
+        f"<script>{_text('report.js')}</script></body></html>\n"
     )
 
 
@@ -131,17 +134,8 @@ def _text(name: str) -> str:
     return files("whitecrow.rendering").joinpath(name).read_text(encoding="utf-8").strip()
 
 
-def script() -> str:
-    return _text("report.js")
-
-
-def page_rules() -> str:
-    """The sheet that reports and the console share: colours, text, tables, panels."""
-    return _text("page.css")
-
-
-def crow() -> str:
-    return _text("crow.svg")
+page_rules, crow = partial(_text, "page.css"), partial(_text, "crow.svg")
+"""What reports and the console share: the sheet of colours, text, tables and panels; the brand."""
 
 
 def theme(scope: str) -> str:
@@ -656,3 +650,23 @@ def history(timeline: Mapping[str, Any], line: str = "differential") -> Plot:
 
 def _seconds(at: str) -> float:
     return datetime.datetime.fromisoformat(at).timestamp()
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure of matplotlib, in inches. It needs no screen and no state of pyplot's."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise MissingExtra("Pictures need matplotlib: pip install 'whitecrow[plots]'.") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def panels(count: int) -> tuple[Any, Any]:
+    """A figure with so many small axes, four in a row, and the axes."""
+    wide = min(4, count)
+    tall = -(-count // wide)
+    figure = new_figure(3 * wide, 2.2 * tall)
+    axes = figure.subplots(tall, wide, squeeze=False).flat
+    for axis in axes[count:]:
+        axis.set_axis_off()
+    return figure, axes[:count]
