@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whitecrow.cli.common import Asking, asking, opened_here
-from whitecrow.cli.files import DATASET, chosen, of_account, of_ledger
+from whitecrow.cli.files import DATASET, FILE, chosen, of_account, of_ledger
 from whitecrow.cli.screen_output import Output
 from whitecrow.cli.secrets import kept_token
 from whitecrow.errors import InvalidInput, LedgerCorrupt, LedgerUnusable
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 _REASON = click.option("--reason", required=True, help="Why; the chain keeps it.")
 
 
-@click.group("ledger")
+@click.group()
 def ledger() -> None:
     """The account of what has been spent. SOURCE is a data file (its ledger lies beside it), a
     ledger file, or a database URL.
     """
 
 
-@ledger.command("show", epilog="Example: whitecrow ledger show patients.parquet")
+@ledger.command(epilog="Example: whitecrow ledger show patients.parquet")
 @of_ledger
 @DATASET
 def show(output: Output, ledger: Ledger, dataset: str | None) -> None:
@@ -41,7 +41,7 @@ def show(output: Output, ledger: Ledger, dataset: str | None) -> None:
     output.show({"accounts": accounts}, words)
 
 
-@ledger.command("verify", epilog="Example: whitecrow ledger verify patients.parquet")
+@ledger.command(epilog="Example: whitecrow ledger verify patients.parquet")
 @of_ledger
 @click.option(
     "--head", help="The newest hash as noted earlier; the chain must contain it (implies --full)."
@@ -73,9 +73,7 @@ def verify(output: Output, ledger: Ledger, head: str | None, full: bool, mark: b
     output.show({"ok": True, "accounts": accounts}, words or "The ledger is empty.")
 
 
-@ledger.command(
-    "export", epilog="Example: whitecrow ledger export patients.parquet --format csv --out a.csv"
-)
+@ledger.command(epilog="Example: whitecrow ledger export patients.parquet --format csv --out a.csv")
 @of_account
 @click.option("--format", "form", type=click.Choice(["json", "csv"]), default="json")
 @click.option(
@@ -83,7 +81,7 @@ def verify(output: Output, ledger: Ledger, head: str | None, full: bool, mark: b
     is_flag=True,
     help="A draft entry for the Differential Privacy Deployments Registry instead.",
 )
-@click.option("--out", type=click.Path(dir_okay=False), help="Where to (default: print).")
+@click.option("--out", type=FILE, help="Where to (default: print).")
 def export(
     output: Output, ledger: Ledger, name: str, form: str, registry: bool, out: str | None
 ) -> None:
@@ -105,9 +103,7 @@ def export(
     output.show({"written": out}, f"Wrote {out}.")
 
 
-@ledger.command(
-    "void", epilog='Example: whitecrow ledger void patients.parquet 17 --reason "power cut"'
-)
+@ledger.command(epilog='Example: whitecrow ledger void patients.parquet 17 --reason "power cut"')
 @of_account
 @click.argument("entry", type=int)
 @_REASON
@@ -117,9 +113,7 @@ def void(output: Output, ledger: Ledger, name: str, entry: int, reason: str) -> 
     output.show({"voided": entry}, f"Entry {entry} of {name!r} is void; its spend is given back.")
 
 
-@ledger.command(
-    "review", epilog='Example: whitecrow ledger review patients.parquet 17 --reason "full disk"'
-)
+@ledger.command(epilog='Example: whitecrow ledger review patients.parquet 17 --reason "full disk"')
 @of_account
 @click.argument("entry", type=int)
 @_REASON
@@ -137,9 +131,7 @@ def review(output: Output, ledger: Ledger, name: str, entry: int, reason: str) -
     output.show({"reviewed": entry, "failures": left}, f"Entry {entry} is reviewed; {words}.")
 
 
-@ledger.command(
-    "allow", epilog='Example: whitecrow ledger allow patients.parquet ana 1/2 --reason "thesis"'
-)
+@ledger.command(epilog='Example: whitecrow ledger allow patients.parquet ana 1/2 --reason "thesis"')
 @of_account
 @click.argument("analyst")
 @click.argument("budget")
@@ -157,14 +149,14 @@ def allow(
 
 
 @ledger.command(
-    "amend", epilog='Example: whitecrow ledger amend patients.parquet --budget 2 --reason "vote"'
+    epilog='Example: whitecrow ledger amend patients.parquet --budget 2 --reason "vote"'
 )
 @of_account
 @click.option(
     "--budget",
     help="The dataset's cap: '2', '2, 1e-6' with a delta, '2, 1e-6, either' to count by ε or ρ.",
 )
-@click.option("--policy", type=click.Path(dir_okay=False), help="A policy (TOML).")
+@click.option("--policy", type=FILE, help="A policy (TOML).")
 @_REASON
 def amend(
     output: Output, ledger: Ledger, name: str, budget: str | None, policy: str | None, reason: str
@@ -277,7 +269,7 @@ _NO_WITNESS = (
 
 
 @ledger.command(
-    "witness", epilog="Example: whitecrow ledger witness patients.parquet --to /mnt/b/crow.witness"
+    epilog="Example: whitecrow ledger witness patients.parquet --to /mnt/b/crow.witness"
 )
 @of_ledger
 @click.option(
@@ -287,7 +279,7 @@ _NO_WITNESS = (
 )
 @click.option(
     "--key",
-    type=click.Path(dir_okay=False),
+    type=FILE,
     help="The file of the signing key; made if it is not there (default: beside the ledger).",
 )
 @click.option(
@@ -359,9 +351,9 @@ def witness(
         _show_witness(output, setup, lost, "")
 
 
-@ledger.command("backup", epilog="Example: whitecrow ledger backup patients.parquet copy.db")
+@ledger.command(epilog="Example: whitecrow ledger backup patients.parquet copy.db")
 @of_ledger
-@click.argument("out", type=click.Path(dir_okay=False))
+@click.argument("out", type=FILE)
 def backup(output: Output, ledger: Ledger, out: str) -> None:
     """Copy the ledger into the file OUT while others go on asking."""
     from whitecrow.ledger.backup import backup as copied
@@ -398,14 +390,12 @@ def _show_witness(
     output.show({"witness": described}, "\n".join(one for one in words if one))
 
 
-@click.group("data")
+@click.group()
 def data() -> None:
     """The records that an account is for. Opened with others, an account refuses."""
 
 
-@data.command(
-    "advance", epilog='Example: whitecrow data advance patients.parquet --reason "May was appended"'
-)
+@data.command(epilog='Example: whitecrow data advance patients.parquet --reason "May was appended"')
 @click.option("--reason", required=True, help="Why the records changed; the chain keeps it.")
 @click.option(
     "--growth",
@@ -433,9 +423,9 @@ def advance(asked: Asking, reason: str, growth: str | None) -> None:
         )
 
 
-@data.command("timeline", epilog="Example: whitecrow data timeline patients.parquet --out t.svg")
+@data.command(epilog="Example: whitecrow data timeline patients.parquet --out t.svg")
 @of_account
-@click.option("--out", type=click.Path(dir_okay=False), help="Draw the budget over time (SVG).")
+@click.option("--out", type=FILE, help="Draw the budget over time (SVG).")
 def timeline(output: Output, ledger: Ledger, name: str, out: str | None) -> None:
     """What happened to a dataset: revisions, promises, publications, alarms, and what was spent.
 
@@ -465,11 +455,11 @@ def _line(event: dict[str, str]) -> str:
     return f"{moment}  {event['kind']:<11}  {who}{event['says']}{why}"
 
 
-@click.command("report", epilog="Example: whitecrow report patients.parquet --out account.html")
+@click.command(epilog="Example: whitecrow report patients.parquet --out account.html")
 @of_account
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False),
+    type=FILE,
     default="whitecrow-report.html",
     show_default=True,
     help="Where to write the page.",
@@ -486,11 +476,11 @@ def report(output: Output, ledger: Ledger, name: str, out: str) -> None:
     output.show({"report": out, "account": name}, f"Wrote {out}: the account of {name}.")
 
 
-@click.command("sign-in", epilog="Example: whitecrow sign-in --server https://crow.example.org")
+@click.command(epilog="Example: whitecrow sign-in --server https://crow.example.org")
 @click.option("--server", required=True, envvar="WHITECROW_SERVER", help="The service's address.")
 @click.option(
     "--token-file",
-    type=click.Path(dir_okay=False),
+    type=FILE,
     help="Where the token is kept, for you alone (default: in your configuration folder).",
 )
 @click.pass_obj

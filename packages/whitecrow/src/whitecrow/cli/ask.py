@@ -13,7 +13,7 @@ import click
 
 from whitecrow.card import Card
 from whitecrow.cli.common import Asking, answer, asking, opened
-from whitecrow.cli.files import check_ending, read_text, write_tables
+from whitecrow.cli.files import FILE, check_ending, read_text, write_tables
 from whitecrow.cli.screen_output import FoldedCommand, whole
 from whitecrow.declaration import Flag, Input, assembled, inputs, summary
 from whitecrow.errors import InvalidInput
@@ -55,9 +55,7 @@ _OUT = click.Option(
     callback=_writable,
     help="Write what was released into this file.",
 )
-_PICTURE = click.Option(
-    ["--picture"], type=click.Path(dir_okay=False), help="Draw the answer into this file."
-)
+_PICTURE = click.Option(["--picture"], type=FILE, help="Draw the answer into this file.")
 _RECORDS = click.Option(
     ["--records"],
     type=click.Path(exists=True, dir_okay=False),

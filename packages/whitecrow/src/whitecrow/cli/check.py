@@ -11,11 +11,12 @@ from typing import Any
 import click
 
 from whitecrow._compiled import kept_in
+from whitecrow.cli.files import FILE
 from whitecrow.cli.screen_output import Output
 from whitecrow.errors import InvalidInput, MissingExtra
 
 
-@click.command("warm", epilog="Example: whitecrow warm")
+@click.command(epilog="Example: whitecrow warm")
 @click.pass_obj
 def warm(output: Output) -> None:
     """Compile every kernel once and keep the machine code.
@@ -41,10 +42,9 @@ def warm(output: Output) -> None:
 
 
 @click.command(
-    "attack",
-    epilog="Example: whitecrow attack releases.csv --column mean --width 10 --picture scores.png",
+    epilog="Example: whitecrow attack releases.csv --column mean --width 10 --picture scores.png"
 )
-@click.argument("releases", type=click.Path(dir_okay=False), required=False)
+@click.argument("releases", type=FILE, required=False)
 @click.option("--column", help="Where the releases are (default: 'value' or 'release').")
 @click.option("--outliers", help="The column that says which releases had an outlier (the truth).")
 @click.option("--width", type=int, default=10, show_default=True, help="Releases in a segment.")
@@ -58,7 +58,7 @@ def warm(output: Output) -> None:
 @click.option("--fraction", type=float, help="Flag this part of the segments (default 0.6).")
 @click.option("--threshold", type=float, help="Flag segments that score above this.")
 @click.option("--false-alarms", type=float, help="Flag what quiet series exceed this seldom.")
-@click.option("--picture", type=click.Path(dir_okay=False), help="Draw releases and scores.")
+@click.option("--picture", type=FILE, help="Draw releases and scores.")
 @click.option("--size", type=int, help="Records behind a release, for --joined and --loss.")
 @click.option("--joined", type=int, help="Estimate the value of a record in releases from this on.")
 @click.option("--left", type=int, help="The last release with that record (default: the last).")
@@ -155,7 +155,7 @@ NAMES = (
 """The benchmarks of a clone, each a ratio against a peer."""
 
 
-@click.command("bench", epilog="Example: whitecrow bench noise --quick")
+@click.command(epilog="Example: whitecrow bench noise --quick")
 @click.argument("name", type=click.Choice(NAMES))
 @click.option("--quick", is_flag=True, help="End within 50 seconds on 2 cores.")
 @click.pass_context

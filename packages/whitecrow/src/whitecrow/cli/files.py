@@ -94,6 +94,7 @@ def chosen(ledger: Ledger, dataset: str | None) -> str:
     return dataset
 
 
+FILE = click.Path(dir_okay=False)
 DATASET = click.option("--dataset", help="Which account, if the ledger holds several.")
 
 

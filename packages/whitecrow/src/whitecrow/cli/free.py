@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from whitecrow.cli.common import Asking, asking, opened
-from whitecrow.cli.files import check_ending, write_tables
+from whitecrow.cli.files import FILE, check_ending, write_tables
 from whitecrow.cli.screen_output import Output
 from whitecrow.errors import InvalidInput
 from whitecrow.questions import kinds
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    "price",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     epilog="Example: whitecrow price identify patients.parquet --card patients.toml "
     '--record \'{"age": 61, "bmi": 24.1}\' --beta 18 --radius 0.148 --k 2 --epsilon 0.1 '
@@ -46,7 +45,7 @@ def price(ctx: click.Context, question: str, line: tuple[str, ...]) -> None:
 
 
 @click.command(
-    "plan", epilog="Example: whitecrow plan patients.parquet questions.json --card patients.toml"
+    epilog="Example: whitecrow plan patients.parquet questions.json --card patients.toml"
 )
 @asking("card", "ledger", "name", "analyst", "budget", "server")
 @click.argument("questions", type=click.File(encoding="utf-8"))
@@ -82,8 +81,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
 
 
 @click.command(
-    "advise",
-    epilog="Example: whitecrow advise patients.csv --card patients.toml --contamination 0.01",
+    epilog="Example: whitecrow advise patients.csv --card patients.toml --contamination 0.01"
 )
 @asking("card", "ledger", "name", "server")
 @click.option("--contamination", required=True, help="The share of outliers wanted: 0.01, 1/50.")
@@ -132,14 +130,11 @@ _BEST = 10
 
 
 @click.command(
-    "score",
-    epilog="Example: whitecrow score clinic.detector new.csv --out flagged.csv --key visit --why",
+    epilog="Example: whitecrow score clinic.detector new.csv --out flagged.csv --key visit --why"
 )
 @click.argument("detector", type=click.Path(exists=True, dir_okay=False))
 @click.argument("data", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "--out", type=click.Path(dir_okay=False), help="Write the scores here (.parquet or .csv)."
-)
+@click.option("--out", type=FILE, help="Write the scores here (.parquet or .csv).")
 @click.option("--key", help="The column that tells rows apart; it comes first.")
 @click.option("--keep", help="Further columns of DATA to write: A,B,...")
 @click.option("--why", is_flag=True, help="Write the three columns that made each row strange.")
@@ -237,9 +232,9 @@ class _Seen:
         return list(self.best.slice(0, most).select(shown).to_pylist())
 
 
-@click.command("merge", epilog="Example: whitecrow merge a.detector b.detector --out c.detector")
+@click.command(epilog="Example: whitecrow merge a.detector b.detector --out c.detector")
 @click.argument("models", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
-@click.option("--out", required=True, type=click.Path(dir_okay=False), help="The merged file.")
+@click.option("--out", required=True, type=FILE, help="The merged file.")
 @click.option(
     "--apart/--shared",
     default=False,

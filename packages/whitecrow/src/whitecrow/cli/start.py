@@ -13,7 +13,7 @@ import click
 from whitecrow import __version__, plugins
 from whitecrow._compiled import kept_in
 from whitecrow.cli import PACKAGED, packaged_command
-from whitecrow.cli.files import check_absent, of_account, read_text, write_new
+from whitecrow.cli.files import FILE, check_absent, of_account, read_text, write_new
 from whitecrow.cli.screen_output import Output, wrapped
 from whitecrow.errors import BrokenPlugin
 from whitecrow.neighbours.parallel import workers
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whitecrow.ledger import Ledger
 
 
-@click.command("demo", epilog="Example: whitecrow demo --out my-demo")
+@click.command(epilog="Example: whitecrow demo --out my-demo")
 @click.option(
     "--out",
     type=click.Path(file_okay=False),
@@ -82,7 +82,7 @@ _PARTS = {
 }  # optional parts: the package each needs, and the extra that installs it
 
 
-@click.command("doctor", epilog="Example: whitecrow doctor")
+@click.command(epilog="Example: whitecrow doctor")
 @click.pass_obj
 def doctor(output: Output) -> None:
     """Say what is installed, what is compiled, and how to get what is missing.
@@ -150,14 +150,14 @@ class _CardGroup(click.Group):
         return packaged_command(brought) if brought in PACKAGED else super().get_command(ctx, name)
 
 
-@click.group("card", cls=_CardGroup)
+@click.group(cls=_CardGroup)
 def card() -> None:
     """Write, check, accept, import and export dataset cards: the public facts of a dataset."""
 
 
-@card.command("new", epilog="Example: whitecrow card new patients.parquet --out patients.toml")
+@card.command(epilog="Example: whitecrow card new patients.parquet --out patients.toml")
 @click.argument("file")
-@click.option("--out", type=click.Path(dir_okay=False), help="Where to write it (default: print).")
+@click.option("--out", type=FILE, help="Where to write it (default: print).")
 @click.pass_obj
 def new(output: Output, file: str, out: str | None) -> None:
     """Make a card template from a file's column names and types, and nothing else of it."""
@@ -171,7 +171,7 @@ def new(output: Output, file: str, out: str | None) -> None:
     output.show({"written": out}, f"Wrote {out}. Fill in what is marked, then: card check {out}")
 
 
-@card.command("check", epilog="Example: whitecrow card check patients.toml")
+@card.command(epilog="Example: whitecrow card check patients.toml")
 @click.argument("card")
 @click.pass_obj
 def check(output: Output, card: str) -> None:
@@ -196,12 +196,10 @@ def check(output: Output, card: str) -> None:
     output.show({"ok": True, "card": facts.to_json()}, "\n".join(lines))
 
 
-@card.command(
-    "accept", epilog="Example: whitecrow card accept draft.toml patients.csv --out patients.toml"
-)
+@card.command(epilog="Example: whitecrow card accept draft.toml patients.csv --out patients.toml")
 @click.argument("draft")
 @of_account
-@click.option("--out", type=click.Path(dir_okay=False), required=True, help="Where to write it.")
+@click.option("--out", type=FILE, required=True, help="Where to write it.")
 @click.option("--reason", default="", help="Why, in words; the chain keeps it.")
 def accept(output: Output, ledger: Ledger, name: str, draft: str, out: str, reason: str) -> None:
     """Put a card in force that a profile drafted, as it is or edited.
