@@ -15,6 +15,8 @@ from click.testing import CliRunner
 
 from whitecrow import demo
 from whitecrow.cli import COMMANDS, SECTIONS, whitecrow
+from whitecrow.cli.screen_output import report_error, wrapped
+from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import METRICS
 
 WIDEST = 100
@@ -116,6 +118,27 @@ def test_an_error_ends_with_what_to_do(clinic):
     lines = narrow(found.output).strip().splitlines()
     assert lines[0].startswith("error: ")
     assert lines[-1].startswith("Write it as text")
+
+
+def test_what_follows_a_label_is_aligned_under_itself():
+    first, second = wrapped("promise    " + "odds " * 25).splitlines()
+    assert first.startswith("promise    odds odds")
+    assert second.startswith("           odds")
+
+
+@pytest.mark.parametrize(
+    ("message", "first"),
+    [
+        (
+            "The file 'a.b' is no card. Write one with: card new.",
+            "error: The file 'a.b' is no card.",
+        ),
+        ("There is nobody called 'A. Smith'.", "error: There is nobody called 'A. Smith'."),
+    ],
+)
+def test_what_to_do_is_the_last_sentence_and_not_a_name(message, first, capsys):
+    assert report_error(InvalidInput(message), as_json=False) == 2
+    assert capsys.readouterr().err.splitlines()[0] == first
 
 
 def test_what_is_for_a_file_is_not_wrapped(clinic, tmp_path):

@@ -13,7 +13,7 @@ from toy_question import Toy
 import whitecrow as wc
 from whitecrow.curator import read_question
 from whitecrow.curator.advice import REFERENCES
-from whitecrow.curator.dummy import simulated
+from whitecrow.curator.dummy import dummy_records, simulated
 
 CARD = wc.Card(
     "people",
@@ -149,10 +149,11 @@ def test_a_dummy_answers_about_made_up_records(curator: wc.Curator) -> None:
     coin = wc.Screen({"x": 50.0}, model=wc.DistanceAnomaly(beta=3, radius=1.0), epsilon="1/100")
     assert {curator.dummy(coin, run=run).answer for run in range(20)} == {True, False}
     assert curator.remaining()["differential"] == 1
+    assert dummy_records(CARD).size == 1000
     made = simulated(CARD, 200)
     assert made.size == 200
     assert 0 <= made.values("x").min() <= made.values("x").max() <= 100
-    assert set(made.codes("ward")) == {0, 1}
+    assert set(made.values("ward")) == {0, 1}
     with pytest.raises(wc.InvalidInput, match="no bounds for 'x'"):
         simulated(wc.Curator.open(ROWS).card, 10)
 

@@ -13,6 +13,7 @@ import whitecrow as wc
 from whitecrow import demo
 from whitecrow import rendering as look
 from whitecrow.privacy import odds_factor
+from whitecrow.terms import Budget, Remaining
 
 MODEL = wc.DistanceAnomaly(beta=40, radius=12)
 RECORD = {"age": 74, "bmi": 44.0, "systolic": 222}
@@ -81,6 +82,19 @@ def test_text_from_outside_is_never_markup():
     page = balanced(look.page(evil, evil, "".join(parts), kind=evil))
     assert "<script>alert" not in page
     assert page.count("<script>") == 1, "the page's own"
+
+
+def test_numbers_are_said_as_people_say_them():
+    chances = [look.chance(one) for one in (0.25, 0.00001, 1e-12)]
+    assert chances == ["25 %", "1 in 100,000", "below 1 in a billion"]
+    assert look.bound(19723, "date") == "2024-01-01"
+    assert look.bound(200000, "integer") == "200,000"
+    figures = {"error": 6.5, "mechanism": "smooth"}
+    assert look.figure_rows({"error": ("off by", "number")}, figures) == [("off by", "6.5")]
+    assert look.Axis("age", 18, 95).ticks() == [20, 40, 60, 80]
+    assert look.Axis("cost", 1, 1000, log=True).ticks() == [1, 10, 100, 1000]
+    left = Remaining({"differential": Fraction(7, 2)})
+    assert left.text(Budget.of("8")) == "3.5 of 8"
 
 
 def test_a_page_loads_nothing_from_elsewhere():

@@ -481,13 +481,7 @@ def as_mapping(record: Any) -> Any:
 
 
 def canonical(record: object, *, owner: str, parameter: str = "record") -> dict[str, Value]:
-    """Return a record with plain values, in the order in which they are given.
-
-    Examples
-    --------
-    >>> canonical({"bmi": 24.0, "seen": datetime.date(2024, 1, 31)}, owner="Identify")
-    {'bmi': 24, 'seen': '2024-01-31'}
-    """
+    """Return a record with plain values, in the order in which they are given."""
     record = as_mapping(record)
     if not isinstance(record, Mapping) or not record:
         must = "a mapping of at least one column to its value, or one row of a frame"

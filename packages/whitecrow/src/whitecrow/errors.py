@@ -287,13 +287,7 @@ def to_json(error: WhitecrowError) -> dict[str, Any]:
 
 
 def from_json(report: Mapping[str, Any]) -> WhitecrowError | None:
-    """Build the error that a report tells of; None if it is no report.
-
-    Examples
-    --------
-    >>> from_json(to_json(NoTls("Use https.")))
-    NoTls('Use https.')
-    """
+    """Build the error that a report tells of; None if it is no report."""
     told = report.get("refused", report.get("error"))
     if not isinstance(told, Mapping):
         return None

@@ -536,13 +536,7 @@ def known_figures(question: Question, card: Card) -> Mapping[str, JSON]:
 
 
 def error_words(question: Question, figures: Mapping[str, JSON]) -> str:
-    """Say the expected error of an answer in a few words, from the figures of its description.
-
-    Examples
-    --------
-    >>> error_words(Question.__new__(Question), {"median_error": 7.04, "error_95": 33.2})
-    '± 7, 95 %: ± 33'
-    """
+    """Say the expected error of an answer in a few words, from the figures of its description."""
     median, most = figures.get("median_error"), figures.get("error_95")
     if median is not None and most is not None:
         return f"± {_short(median)}, 95 %: ± {_short(most)}"

@@ -232,13 +232,7 @@ def policy_of(written: str) -> Policy:
 
 
 def canonical(value: object) -> str:
-    """Write plain JSON in its one canonical spelling.
-
-    Examples
-    --------
-    >>> canonical({"b": 1, "a": [True, None]})
-    '{"a":[true,null],"b":1}'
-    """
+    """Write plain JSON in its one canonical spelling."""
     return _ENCODER.encode(value)
 
 
@@ -403,13 +397,7 @@ class Remaining(Mapping[str, Fraction]):
         return f"{words}. {_GONE}." if "differential" in self.unbounded else words
 
     def text(self, budget: Budget) -> str:
-        """Say what is left of a budget: "3.5 of 8", with the notions only where they differ.
-
-        Examples
-        --------
-        >>> Remaining({"differential": Fraction(7, 2)}).text(Budget.of("8"))
-        '3.5 of 8'
-        """
+        """Say what is left of a budget: "3.5 of 8", with the notions only where they differ."""
         words = _together(
             {
                 notion: f"{rounded_down(left)} of {rounded_down(budget.cap(notion))}"

@@ -78,14 +78,7 @@ def width() -> int:
 
 
 def wrapped(text: str) -> str:
-    """Wrap each line; what follows a label is aligned under itself.
-
-    Examples
-    --------
-    >>> print(wrapped("promise    " + "odds " * 25))
-    promise    odds odds odds odds odds odds odds odds odds odds odds odds odds odds odds odds odds
-               odds odds odds odds odds odds odds odds
-    """
+    """Wrap each line; what follows a label is aligned under itself."""
     lines = []
     for line in text.splitlines():
         if len(re.findall(r"\S {2,}", line)) > 2:  # a row of a table keeps its columns
@@ -124,15 +117,7 @@ def report_error(error: WhitecrowError, *, as_json: bool) -> int:
 
 
 def _parted(message: str) -> tuple[str, str]:
-    """What is wrong, and its last sentence, which says what to do.
-
-    Examples
-    --------
-    >>> _parted("The file 'a.b' is no card. Write one with: whitecrow card new.")
-    ("The file 'a.b' is no card.", 'Write one with: whitecrow card new.')
-    >>> _parted("There is nobody called 'A. Smith'.")
-    ("There is nobody called 'A. Smith'.", '')
-    """
+    """What is wrong, and its last sentence, which says what to do."""
     what, mark, fix = message.rpartition(". ")
     if not mark or not fix[:1].isupper() or what.count("'") % 2 or what.count('"') % 2:
         return message, ""

@@ -53,14 +53,7 @@ class DummyExecution(InProcess):
 def dummy_records(
     card: Card, profile: TableProfile | None = None, size: int | None = None
 ) -> Dataset:
-    """Make records up from a card, and from a released profile where one was accepted.
-
-    Examples
-    --------
-    >>> card = Card("toy", (Column("age", lower=0, upper=120),))
-    >>> dummy_records(card).size
-    1000
-    """
+    """Make records up from a card, and from a released profile where one was accepted."""
     if size is None:
         size = min(DUMMY_RECORDS, card.most_records or DUMMY_RECORDS)
     basis = card if profile is None else with_bounds(card, profile)
@@ -119,11 +112,6 @@ def simulated(card: Card, size: int, seed: int = 0, profile: TableProfile | None
 
     From a profile's marginals where it has the column, else uniformly within the card's bounds and
     categories.
-
-    Examples
-    --------
-    >>> simulated(Card("toy", (Column("age", lower=0, upper=120),)), 10).size
-    10
     """
     random = np.random.default_rng(seed)
     values = {column.name: _uniform(column, card, size, random) for column in card.columns}

@@ -40,13 +40,7 @@ def quoted(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
-    """A table that scrolls on a narrow screen; the first cell of each row names the row.
-
-    Examples
-    --------
-    >>> print(table(["a", "b"], [["x", "<y>"]]).replace("><", ">\\n<").count("&lt;y&gt;"))
-    1
-    """
+    """A table that scrolls on a narrow screen; the first cell of each row names the row."""
     title = f"<caption>{escaped(caption)}</caption>" if caption else ""
     top, name = _cells('th scope="col"', head), 'th scope="row"'
     body = "".join(f"<tr>{_cells(name, row[:1])}{_cells('td', row[1:])}</tr>" for row in rows)
@@ -180,26 +174,14 @@ def number(value: object) -> str:
 
 
 def bound(value: object, type: str) -> str:
-    """A bound on a card; that of a date is a number of days since 1970.
-
-    Examples
-    --------
-    >>> bound(19723, "date"), bound(200000, "integer")
-    ('2024-01-01', '200,000')
-    """
+    """A bound on a card; that of a date is a number of days since 1970."""
     if type == "date" and isinstance(value, int):
         return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=value))
     return number(value)
 
 
 def chance(value: float) -> str:
-    """A probability.
-
-    Examples
-    --------
-    >>> chance(0.25), chance(0.00001), chance(1e-12)
-    ('25 %', '1 in 100,000', 'below 1 in a billion')
-    """
+    """A probability."""
     if 0.9995 <= value < 1:
         return "over 99.9 %"
     if value >= 0.001:
@@ -215,11 +197,6 @@ def figure_rows(
     """The figures of a description that have a label, in words.
 
     A label is the words, and whether it is a "number", a "chance" or a "range".
-
-    Examples
-    --------
-    >>> figure_rows({"error": ("off by", "number")}, {"error": 6.5, "mechanism": "smooth"})
-    [('off by', '6.5')]
     """
     rows = []
     for name, (words, form) in labels.items():
@@ -307,15 +284,7 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows.
-
-    Examples
-    --------
-    >>> Axis("age", 18, 95).ticks()
-    [20.0, 40.0, 60.0, 80.0]
-    >>> Axis("cost", 1, 1000, log=True).ticks()
-    [1.0, 10.0, 100.0, 1000.0]
-    """
+    """What an axis shows."""
 
     label: str
     low: float

@@ -30,6 +30,17 @@ from whitecrow.learning.mechanism import learn
 from whitecrow.noise import Source, bulk
 from whitecrow.noise.bulk import laplace_shares
 
+__all__ = [
+    "Circle",
+    "Key",
+    "Meeting",
+    "Member",
+    "SharedMoney",
+    "SharedNoise",
+    "learn_together",
+    "mask",
+]
+
 Counts = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 Exchange = Callable[[int, Words], Words]
@@ -127,13 +138,6 @@ def mask(secrets: Mapping[str, bytes], name: str, label: bytes, size: int) -> Wo
 
     ``secrets`` are those shared with each other site. No two rounds have the same label, or their
     masks would be the same.
-
-    Examples
-    --------
-    >>> secret = bytes(32)
-    >>> a, b = mask({"b": secret}, "a", b"1", 2), mask({"a": secret}, "b", b"1", 2)
-    >>> (a + b).tolist()
-    [0, 0]
     """
     total = np.zeros(size, dtype=np.uint64)
     for other, secret in secrets.items():
