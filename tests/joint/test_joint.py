@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import whitecrow as wc
+from whitecrow import sites
 from whitecrow.curator import opening, series
 from whitecrow.data import reading
 from whitecrow.explain import Explain
@@ -28,7 +29,6 @@ from whitecrow.place.balls import BALLS
 from whitecrow.privacy import ORDERS, Zone
 from whitecrow.questions import BUILT_IN, type_of
 from whitecrow.screening.mechanism import ActiveRecords
-from whitecrow.sites import circle
 
 from .fuzz import fuzz, judge
 from .world import MOVING, Step, Together, World, card, row, table
@@ -155,7 +155,7 @@ def labels_burned_after_the_numbers_left(patch: pytest.MonkeyPatch) -> None:
         finally:
             held.release()
 
-    patch.setattr(circle, "take_part", take_part)
+    patch.setattr(sites, "take_part", take_part)
 
 
 def nobody_left_out(patch: pytest.MonkeyPatch) -> None:

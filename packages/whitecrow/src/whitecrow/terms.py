@@ -161,17 +161,11 @@ class Policy:
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object, defaults left out."""
-        written: dict[str, Any] = {"notions": list(self.notions), "unit": self.unit}
-        if self.questions is not None:
-            written["questions"] = list(self.questions)
-        if self.analysts:
-            written["analysts"] = {name: list(kinds) for name, kinds in self.analysts.items()}
-        if self.max_epsilon is not None:
-            written["max_epsilon"] = str(self.max_epsilon)
-        for name in ("max_tau", "min_radius", "min_tau", "max_radius"):
-            if getattr(self, name) is not None:
-                written[name] = getattr(self, name)
-        return written
+        written: dict[str, Any] = {**vars(self), "notions": list(self.notions)}
+        written["questions"] = None if self.questions is None else list(self.questions)
+        written["analysts"] = {name: list(kinds) for name, kinds in self.analysts.items()} or None
+        written["max_epsilon"] = None if self.max_epsilon is None else str(self.max_epsilon)
+        return {name: value for name, value in written.items() if value is not None}
 
     def check(self, kind: str, price: Guarantee, analyst: str) -> None:
         """Refuse what the policy forbids, before anything is spent or read."""

@@ -426,7 +426,11 @@ def _nowhere(visit: Visit) -> Page:
 _FOLDER = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FILES = {path.name: path for path in sorted(_FOLDER.iterdir()) if path.suffix in _TYPES}
-_SHARED = {"console.css": page_rules, "pictures.css": picture_rules, "crow.svg": crow}
+_SHARED: dict[str, Callable[[], str]] = {
+    "console.css": page_rules,
+    "pictures.css": picture_rules,
+    "crow.svg": crow,
+}
 """What the reports of the core show too."""
 _KEPT = {"Cache-Control": "public, max-age=3600"}
 

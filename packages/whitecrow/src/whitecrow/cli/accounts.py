@@ -234,11 +234,11 @@ def _account_words(account: dict[str, Any]) -> str:
     if "count_by" in account["budget"]:
         lines.append("  counts by either rule: left is the largest ε of one more question")
     lines += [f"  {statement}" for statement in account["promise"]]
-    if len(account["revisions"]) > 1:
-        lines += [
-            f"  revision {one['revision']} of the data, {one['at']}: {one['reason']}"
-            for one in account["revisions"]
-        ]
+    lines += [
+        f"  revision {one['revision']} of the data, {one['at']}: {one['reason']}"
+        for one in account["revisions"]
+        if len(account["revisions"]) > 1
+    ]
     for analyst, share in account["analysts"].items():
         cap = share["budget"]
         own = "" if cap is None else f" of {up(cap['conditional'])}"

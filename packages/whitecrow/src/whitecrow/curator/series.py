@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 _TRIES = 8
 _OPENED = {"series": "paid; its steps are released as they are asked for"}
 
+_USED = (
+    "This label was used before, by an attempt that was interrupted or that asked something else, "
+    "so nothing was sent or spent now. Begin again under a new label, at the price again."
+)
+
 RUNS = "runs"
 """Under which name a series keeps the run in which each of its steps was closed."""
 
@@ -192,7 +197,7 @@ def take_part(
 
     def burned(reservation: Reservation) -> dict[str, str]:
         if not reservation.fresh:  # of an attempt that ended before it sent anything
-            raise _used()
+            raise InvalidInput(_USED)
         return {"label": agreement}
 
     order = replace(curator.inquire(question).request, digest=label, location=None)
@@ -206,7 +211,7 @@ def take_part(
         return answer
     _, kept = states.load(label) or (0, {})
     if kept.get("agreement") != agreement:
-        raise _used()
+        raise InvalidInput(_USED)
     return kept["answer"]
 
 
@@ -234,10 +239,3 @@ def _computed(
         )
     states.fail()
     raise failure()
-
-
-def _used() -> InvalidInput:
-    return InvalidInput(
-        "This label was used before, by an attempt that was interrupted or that asked something "
-        "else, so nothing was sent or spent now. Begin again under a new label, at the price again."
-    )
