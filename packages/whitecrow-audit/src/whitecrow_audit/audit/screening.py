@@ -9,9 +9,9 @@ from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
-from whitecrow.screening import Law, Screening, ScreeningFacts
-from whitecrow.screening.law import MOST_FLAGS
-from whitecrow.screening.mechanism import answered
+from whitecrow.screening import Screening
+from whitecrow.screening.law import MOST_FLAGS, Law
+from whitecrow.screening.mechanism import ScreeningFacts, answered
 from whitecrow_audit.audit.case import Case, Laws, both
 from whitecrow_audit.audit.shipped import Asked, Records
 

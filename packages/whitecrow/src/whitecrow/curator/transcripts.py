@@ -28,7 +28,9 @@ from whitecrow.errors import AccountConflict, InvalidInput, LedgerBusy, NotAllow
 from whitecrow.ledger import AccountSnapshot, ChargeRequest
 from whitecrow.ledger.states import States
 from whitecrow.question import Progress
-from whitecrow.screening import MOST_REPLAYED, Law, Screening, shaped, written_places
+from whitecrow.screening.law import Law
+from whitecrow.screening.mechanism import shaped, written_places
+from whitecrow.screening.question import MOST_REPLAYED, Screening
 
 if TYPE_CHECKING:
     from whitecrow.curator.curator import Curator, Inquiry

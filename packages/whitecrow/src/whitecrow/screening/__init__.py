@@ -1,26 +1,9 @@
 """Would these new records be anomalies among the data? Any number of them, at one price."""
 
 from whitecrow.question import QuestionType, Transcript
-from whitecrow.screening.law import Law
-from whitecrow.screening.mechanism import (
-    ScreeningFacts,
-    gather,
-    release,
-    resume,
-    shaped,
-    written_places,
-)
-from whitecrow.screening.question import MOST_AT_ONCE, MOST_REPLAYED, Screening, cost
+from whitecrow.screening.mechanism import gather, release, resume
+from whitecrow.screening.question import MOST_AT_ONCE, Screening, cost
 
-__all__ = [
-    "MOST_AT_ONCE",
-    "MOST_REPLAYED",
-    "TYPE",
-    "Law",
-    "Screening",
-    "ScreeningFacts",
-    "shaped",
-    "written_places",
-]
+__all__ = ["MOST_AT_ONCE", "TYPE", "Screening"]
 
 TYPE = QuestionType(Screening, gather, release, cost, Transcript(resume))
