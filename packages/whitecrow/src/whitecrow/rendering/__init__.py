@@ -112,7 +112,7 @@ def page(title: str, lead: str, body: str, *, kind: str = "report") -> str:
         f'<p class="lead">{escaped(lead)}</p>{body}</main>'
         '<footer class="foot">Made by whitecrow. Nothing on this page is loaded from elsewhere.'
         "</footer>"
-        f"<script>{_text('report.js')}</script></body></html>\n"
+        f"<script>{script()}</script></body></html>\n"
     )
 
 
@@ -128,8 +128,8 @@ def _text(name: str) -> str:
     return files("whitecrow.rendering").joinpath(name).read_text(encoding="utf-8").strip()
 
 
-page_rules, crow = partial(_text, "page.css"), partial(_text, "crow.svg")
-"""What reports and the console share: the sheet of colours, text, tables and panels; the brand."""
+script, page_rules, crow = (partial(_text, name) for name in ("report.js", "page.css", "crow.svg"))
+"""What reports and the console share: the script; colours, text, tables and panels; the brand."""
 
 
 def theme(scope: str) -> str:
