@@ -28,9 +28,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from whitecrow.counting.ball_cover import METRICS, Points, as_points, cover, crowding
+from whitecrow._arrays import Floats, Ints
+from whitecrow.counting.ball_cover import METRICS, as_points, cover, crowding
 from whitecrow.counting.kissing import global_sensitivity
 from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all
@@ -112,7 +113,7 @@ def smooth_sensitivity(
     )  # fmt: skip
 
 
-def _degrees(records: Points, radius: float, metric: str, most: int) -> NDArray[np.int64]:
+def _degrees(records: Floats, radius: float, metric: str, most: int) -> Ints:
     """Count neighbours; few records without the compiled kernels, which take a while to load."""
     if len(records) > _FEW:
         return count_all(records, radius, metric, most)
@@ -120,8 +121,8 @@ def _degrees(records: Points, radius: float, metric: str, most: int) -> NDArray[
 
 
 def smooth_bound(
-    points: Points,
-    degrees: NDArray[np.int64],
+    points: Floats,
+    degrees: Ints,
     *,
     beta: int,
     radius: float,
@@ -166,8 +167,8 @@ class _Maximum:
 
     def __init__(
         self,
-        points: Points,
-        others: NDArray[np.int64],
+        points: Floats,
+        others: Ints,
         radius: float,
         metric: str,
         cap: int,

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow._arrays import Array
 from whitecrow.data import Dataset, Records
 from whitecrow.data.warehouse import Asked, RemoteDataset, Yields
 from whitecrow.histogram.noise_budget import Money, Noise
@@ -172,7 +173,7 @@ class Answers(Protocol):
 
     def counts(
         self, cells: Counting, share: Fraction, tables: int, groups: Counts | None = None
-    ) -> tuple[npt.NDArray[Any], float]:
+    ) -> tuple[Array, float]:
         """Return the noisy counts of ``tables`` histograms that share a part, and the deviation."""
 
 

@@ -7,8 +7,9 @@ import threading
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whitecrow._arrays import Counts, Matrix
 from whitecrow._compiled import KERNELS
 from whitecrow.neighbours._engine import LocalRecords, sparse_rows
 from whitecrow.neighbours.cells import GRID_COLUMNS
@@ -24,8 +25,6 @@ from whitecrow.neighbours.plans import (
 )
 from whitecrow.neighbours.relation import Form, NeighbourRelation
 
-Counts = NDArray[np.int64]
-Matrix = NDArray[np.float64]
 Space = tuple[tuple[str, ...], Form]
 """What an index is over: columns, and how their values become vectors."""
 

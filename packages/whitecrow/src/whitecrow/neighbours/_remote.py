@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whitecrow._arrays import Counts, Matrix
 from whitecrow.data.warehouse import Asked, RemoteDataset, Work, Yields
 from whitecrow.neighbours import _pivots as pivots
 from whitecrow.neighbours import cells
@@ -36,9 +37,6 @@ from whitecrow.neighbours.work import (
     Within,
     added,
 )
-
-Counts = NDArray[np.int64]
-Matrix = NDArray[np.float64]
 
 _MANY = 1024  # records asked about from which on it pays to bring near ones together
 

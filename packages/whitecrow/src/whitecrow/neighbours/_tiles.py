@@ -16,17 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Counts, Matrix
 from whitecrow.neighbours._narrow import Narrow, band, centre_of, narrowed
 from whitecrow.neighbours._pivots import choose
 from whitecrow.neighbours.devices import Compile, Device, Launch
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.plans import scattered_step
 from whitecrow.neighbours.relation import LARGEST, Form, step
-
-Matrix = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 _FIRST = 4  # times the cap: records looked at before the first are dropped
 _GROWTH = 4  # from then on, one in this many of those seen so far before the next are dropped

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whitecrow._arrays import Counts, Matrix
 from whitecrow.neighbours._engine import LocalRecords, sparse_rows
 from whitecrow.neighbours._tiles import Scattered
 from whitecrow.neighbours.devices import Device, find_device
@@ -12,9 +13,6 @@ from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.plans import checked_cap, checked_data, checked_records
 from whitecrow.neighbours.relation import Form, NeighbourRelation
 from whitecrow.neighbours.sphere import on_sphere
-
-Counts = NDArray[np.int64]
-Matrix = NDArray[np.float64]
 
 
 class GpuEngine:

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Bytes, Counts, Flags, Int32s, Matrix, Singles
 from whitecrow.neighbours import parallel
 from whitecrow.neighbours._kernels.tables import (
     ALONE,
@@ -24,11 +24,6 @@ from whitecrow.neighbours._kernels.tables import (
     room_for,
 )
 from whitecrow.neighbours.relation import MIXED, Form
-
-Matrix = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Flags = NDArray[np.uint8]
-Rows = NDArray[np.int32]
 
 _PIECE = 1 << 13  # records that are copied into an index at once
 _AT_ONCE = 1 << 9
@@ -60,7 +55,7 @@ class Arranged:
     """Records in k-d order with everything that counting needs."""
 
     tables: Index  # the arrays that kernels read
-    ids: Rows  # for each place in the order, the row it came from
+    ids: Int32s  # for each place in the order, the row it came from
     # Whether the float32 filter is scaled and knows categories, as gower and hamming need it.
     mixed: bool
     faithful: bool  # whether float32 holds every category exactly; if not, the filter is not used
@@ -69,14 +64,14 @@ class Arranged:
 Count = Callable[[Arranged, Relation, Matrix, int], Counts]
 
 
-def weights_for(form: Form) -> tuple[Matrix, Flags] | None:
+def weights_for(form: Form) -> tuple[Matrix, Bytes] | None:
     """Return the filter's weights and categories for a measure, or None for the plain ones."""
     return _weights(np.array(form.scales)) if form.kind == MIXED else None
 
 
 def arranged(
     values: Readable,
-    mixture: tuple[Matrix, Flags] | None = None,
+    mixture: tuple[Matrix, Bytes] | None = None,
     progress: Progress | None = None,
     *,
     order: Counts | None = None,
@@ -206,9 +201,9 @@ def _units(low: Matrix, high: Matrix, widest: float) -> Matrix:
 def _frame(
     packed: Matrix,
     weights: Matrix,
-    categories: Flags,
+    categories: Bytes,
     frames: Matrix,
-    local: NDArray[np.float32],
+    local: Singles,
     step: int,
     first: int,
     last: int,
@@ -233,7 +228,7 @@ def _frame(
             frames[here, columns + 3] = sizes.max(axis=(1, 2))
 
 
-def near_together(records: Matrix) -> Rows:
+def near_together(records: Matrix) -> Int32s:
     """Return an order of records in which near ones are together: that of an index."""
     from whitecrow.neighbours._kernels.tree import arrange
 
@@ -267,12 +262,12 @@ def count_in(
     index: Arranged,
     form: Form,
     asked: Matrix,
-    rows: Rows,
+    rows: Int32s,
     cap: int,
     progress: Progress | None = None,
     *,
     together: bool = True,
-) -> Rows:
+) -> Int32s:
     """Count neighbours for blocks (blocks x columns x 64) of records that lie together.
 
     Each block is counted ``together``, or each record alone: the counts are the same. ``rows`` has
@@ -356,18 +351,18 @@ def _count_together(index: Arranged, relation: Relation, asked: Matrix, cap: int
     return counts.astype(np.int64)
 
 
-def _weights(scales: Matrix) -> tuple[Matrix, Flags]:
+def _weights(scales: Matrix) -> tuple[Matrix, Bytes]:
     weights = np.ones_like(scales)
     np.divide(1.0, scales, out=weights, where=_moderate(scales))
     return weights, (scales == 0.0).astype(np.uint8)
 
 
-def _moderate(scales: Matrix) -> NDArray[np.bool_]:
+def _moderate(scales: Matrix) -> Flags:
     """Say which ranges have an inverse that is a good float; others leave the filter unused."""
     return (scales > 1e-100) & (scales < 1e100)
 
 
-def _faithful(blocks: Matrix, categories: Flags) -> bool:
+def _faithful(blocks: Matrix, categories: Bytes) -> bool:
     """Say whether every category survives the conversion to float32."""
     return all(
         bool((blocks[:, c] == blocks[:, c].astype(np.float32)).all())

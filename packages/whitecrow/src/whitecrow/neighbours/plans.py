@@ -17,8 +17,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whitecrow._arrays import Counts, Int32s, Matrix
 from whitecrow._compiled import KERNELS
 from whitecrow.errors import invalid
 from whitecrow.neighbours._kernels.tables import LANES, Relation
@@ -45,9 +46,6 @@ def give_back() -> None:
     with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
-
-Matrix = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 _FEW = 128  # with fewer numbers in the question, looking at all records is cheaper than an index
 _MANY = 8  # records asked about are counted in groups when they are at least one in this many
@@ -148,7 +146,7 @@ def count_indexed(
 
 def _grouped(
     index: Arranged, form: Form, asked: Arranged, cap: int, progress: Progress | None
-) -> NDArray[np.int32]:
+) -> Int32s:
     """Count for records that are arranged, near ones together: in groups where that pays."""
     blocks, size = asked.tables.blocks, index.tables.size
     soon = cap <= _SOON or cap == size <= _SMALL

@@ -24,8 +24,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Floats, Matrix
 from whitecrow.card import LEAST_SCALE, MOST_SCALE, Card, Column
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours.sphere import EARTH_RADIUS_KM, on_sphere
@@ -42,8 +42,6 @@ SCALED = {
 """The metrics that compare columns divided by their scales, and what they then are."""
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "haversine", "gower", *SCALED)
-
-Matrix = NDArray[np.float64]
 
 _FEW = 256  # points that plain Python moves to the sphere sooner than the compiler is loaded
 
@@ -396,7 +394,7 @@ def measure(kind: int, a: Any, b: Any, scales: Any) -> Any:
     return total
 
 
-def measures(form: Form, columns: NDArray[np.float64], record: NDArray[np.float64]) -> Any:
+def measures(form: Form, columns: Floats, record: Floats) -> Any:
     """Return the measure between one record and many, given column by column.
 
     One beyond the largest number is infinite, as in compiled loops, and no radius is.

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow._arrays import Array, Flags, Floats
 from whitecrow.card import Card
 from whitecrow.neighbours import NeighbourRelation
 from whitecrow.neighbours.relation import SCALED
@@ -261,7 +262,7 @@ def touching(
     radii: Floats,
     center: Floats,
     radius: float,
-) -> NDArray[np.bool_]:
+) -> Flags:
     """Say which balls may share a point with one more: centres no farther than both radii."""
     both = radii + radius + (_ON_EARTH_KM if metric == "haversine" else 0.0)
     touches = np.ones(len(centers), dtype=np.bool_)
@@ -350,7 +351,7 @@ def _deepest_disc(centers: Floats, radii: Floats, weights: Weights, floor: int, 
 
         return int(deepest_disc(centers, radii, weights, floor, RELATIVE, _ANGLE))
 
-    def touched(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def touched(rows: NDArray[np.intp]) -> Flags:
         """Say which discs touch these discs, themselves left out."""
         gaps = centers[rows, None] - centers
         with np.errstate(over="ignore"):
@@ -383,7 +384,7 @@ def _around(
     weights: Weights,
     rows: NDArray[np.intp],
     columns: NDArray[np.intp],
-    near: NDArray[np.bool_],
+    near: Flags,
 ) -> Weights:
     """Return, for each disc of the rows, the most that discs of the columns weigh on its circle.
 
@@ -417,8 +418,7 @@ def _around(
     return there + np.maximum(passing, 0)
 
 
-Floats: TypeAlias = NDArray[np.float64]
-Weights: TypeAlias = NDArray[Any]
+Weights: TypeAlias = Array
 """Whole numbers: 64 bits where they suffice for twice the sum, Python's own elsewhere."""
 
 RELATIVE = 1e-9
@@ -475,7 +475,7 @@ def _weigh(
     return weights_of
 
 
-def within(metric: str, vectors: Floats, length: Floats | float) -> NDArray[np.bool_]:
+def within(metric: str, vectors: Floats, length: Floats | float) -> Flags:
     """Say which vectors are no longer than a length; those too long for doubles count as short."""
     x, y = vectors[..., 0], vectors[..., 1]
     with np.errstate(over="ignore"):

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow._arrays import Floats, Ints, Matrix
 from whitecrow.card import Card
 from whitecrow.data.dataset import Key, Rejections
 from whitecrow.data.opened import Opened
@@ -27,7 +27,6 @@ from whitecrow.data.reading import Loader, Progress, open_checked, stored_batche
 from whitecrow.data.sources import data_file, open_source
 from whitecrow.data.warehouse._protocol import (
     Asked,
-    Matrix,
     Stored,
     Warehouse,
     Work,
@@ -239,9 +238,7 @@ class RemoteDataset:
         """Count all records by a column of categories or texts; None is a missing value."""
         return dict(self.warehouse.texts(column))
 
-    def tally(
-        self, keys: Sequence[Key]
-    ) -> tuple[tuple[npt.NDArray[np.float64], ...], npt.NDArray[np.int64]]:
+    def tally(self, keys: Sequence[Key]) -> tuple[tuple[Floats, ...], Ints]:
         """Group the records by keys where they are; return the groups and their sizes."""
         asked = self.records([key.column for key in keys])
         parts = self.warehouse.work(asked, partial(_tallied, keys), Yields(len(keys) + 1))
