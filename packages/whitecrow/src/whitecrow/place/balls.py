@@ -138,9 +138,19 @@ class Balls:
         return float(u), high, float(radius), 1e-9 * float(size)
 
     def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
-        """Say which of the others may share a point with a ball."""
+        """Say which of the others may share a point with a ball: no farther than both radii."""
         _, metric, ranges, _ = place_of(ball)
-        return [bool(one) for one in touching(metric, ranges, *_arrays(others), *_array(ball))]
+        (center, radius), (centers, radii) = _array(ball), _arrays(others)
+        both = radii + radius + (_ON_EARTH_KM if metric == "haversine" else 0.0)
+        touches = np.ones(len(centers), dtype=np.bool_)
+        if metric in _AT_LEAST_A_GAP:  # in one column: most balls are out of reach by the first
+            touches = np.abs(centers[:, 0] - center[0]) <= both
+        left = np.flatnonzero(touches)
+        if len(left):
+            distances = _distances(metric, ranges, centers[left], center)
+            touches[left] = (distances <= both[left]) | ~np.isfinite(distances)
+        listed: list[bool] = touches.tolist()
+        return listed
 
     def depth(
         self,
@@ -149,12 +159,27 @@ class Balls:
         met: Sequence[tuple[Location, Fraction]],
         enough: Fraction,
     ) -> Fraction:
-        """Bound the sum of ε at any point of a ball; no better than ``enough`` is needed."""
+        """Bound the sum of ε at a point of a ball, over it and the balls that it touches.
+
+        No better than ``enough`` is needed.
+        """
+        metric, (center, radius) = str(ball["metric"]), _array(ball)
+        scale, (own, least, *whole) = common([epsilon, enough, *(each for _, each in met)])
+        around = sum(whole)
+        inside = own + around  # never too little; exact where all of them share a point
+        exact = len(center) <= 2 and metric in _AT_LEAST_A_GAP  # then `deepest` knows the metric
+        if inside <= least or not whole or not exact:
+            return Fraction(inside, scale)
         centers, radii = _arrays([one for one, _ in met])
-        weights, metric = [e for _, e in met], str(ball["metric"])
-        return depth_inside(
-            metric, _array(ball), epsilon, centers, radii, weights, enough, few=self._few
-        )
+        if len(center) == 2 and len(whole) > _CROWD:
+            most = no_deeper_than(metric, centers - center, radii, radius, weights_of(whole))
+            return Fraction(min(inside, own + most), scale)
+        # Weighing the new ball above all others together puts the deepest point inside it.
+        # Of a few, all is told: what is known of each makes giving one of them back exact.
+        floor = least + around if len(whole) > _FEW else 0
+        centers, radii = np.concatenate([centers, center[None]]), np.append(radii, radius)
+        depth = deepest(metric, centers, radii, weights_of([*whole, inside]), floor, self._few)
+        return Fraction(depth - around, scale)
 
     def recount(self) -> Recount:
         """Begin with no balls, to compute anew what they cost together."""
@@ -191,35 +216,6 @@ def _arrays(balls: Sequence[Location]) -> tuple[Floats, Floats]:
     return centers, np.array([reach(float(one["radius"])) for one in balls])
 
 
-def depth_inside(
-    metric: str,
-    new: tuple[Floats, float],
-    epsilon: Fraction,
-    centers: Floats,
-    radii: Floats,
-    epsilons: Sequence[Fraction],
-    enough: Fraction,
-    *,
-    few: int = _FEW,
-) -> Fraction:
-    """Bound the sum of ε at a point of a new ball, over it and the balls that it touches."""
-    center, radius = new
-    scale, (own, least, *whole) = common([epsilon, enough, *epsilons])
-    around = sum(whole)
-    inside = own + around  # never too little; exact where all of them share a point
-    if inside <= least or not whole or not exact_in(metric, len(center)):
-        return Fraction(inside, scale)
-    if len(center) == 2 and len(whole) > _CROWD:
-        most = no_deeper_than(metric, centers - center, radii, radius, weights_of(whole))
-        return Fraction(min(inside, own + most), scale)
-    # Weighing the new ball above all others together puts the deepest point inside it.
-    # Of a few, all is told: what is known of each makes giving one of them back exact.
-    floor = least + around if len(whole) > _FEW else 0
-    centers, radii = np.concatenate([centers, center[None]]), np.append(radii, radius)
-    depth = deepest(metric, centers, radii, weights_of([*whole, inside]), floor, few)
-    return Fraction(depth - around, scale)
-
-
 def weights_of(whole: Sequence[int]) -> Weights:
     """Sums stay exact: Python's integers where 64 bits might not hold them."""
     return np.array(whole, dtype=np.int64 if 2 * sum(whole) < 2**63 else object)
@@ -245,34 +241,9 @@ def place_of(ball: Mapping[str, Any]) -> Place:
     )
 
 
-def exact_in(metric: str, width: int) -> bool:
-    """Say whether :func:`deepest` knows this metric in this many columns."""
-    return width <= 2 and metric in _AT_LEAST_A_GAP
-
-
 def reach(radius: float) -> float:
     """Return a radius with its margin; squares of huge radii overflow, and all is then close."""
     return np.inf if radius > _ENDLESS else radius * (1.0 + RELATIVE) + _ABSOLUTE
-
-
-def touching(
-    metric: str,
-    ranges: tuple[float, ...],
-    centers: Floats,
-    radii: Floats,
-    center: Floats,
-    radius: float,
-) -> Flags:
-    """Say which balls may share a point with one more: centres no farther than both radii."""
-    both = radii + radius + (_ON_EARTH_KM if metric == "haversine" else 0.0)
-    touches = np.ones(len(centers), dtype=np.bool_)
-    if metric in _AT_LEAST_A_GAP:  # in one column: most balls are out of reach already by the first
-        touches = np.abs(centers[:, 0] - center[0]) <= both
-    left = np.flatnonzero(touches)
-    if len(left):
-        distances = _distances(metric, ranges, centers[left], center)
-        touches[left] = (distances <= both[left]) | ~np.isfinite(distances)
-    return touches
 
 
 def _distances(metric: str, ranges: tuple[float, ...], centers: Floats, point: Floats) -> Floats:
