@@ -13,7 +13,7 @@ from whitecrow._arrays import Counts, Matrix
 from whitecrow._compiled import KERNELS
 from whitecrow.neighbours._engine import LocalRecords, sparse_rows
 from whitecrow.neighbours.cells import GRID_COLUMNS
-from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
+from whitecrow.neighbours.index import Arranged, Progress, arranged
 from whitecrow.neighbours.plans import (
     checked_cap,
     checked_data,
@@ -121,7 +121,7 @@ class LocalEngine:
         values = self._values(space)
         if not len(values):
             return None
-        index = arranged(values, weights_for(space[1]), self._progress)
+        index = arranged(values, space[1], self._progress)
         KERNELS.use()  # building it has loaded them
         self._indexes.put(space, index, fixed=fixed)
         self._latest = None

@@ -64,14 +64,9 @@ class Arranged:
 Count = Callable[[Arranged, Relation, Matrix, int], Counts]
 
 
-def weights_for(form: Form) -> tuple[Matrix, Bytes] | None:
-    """Return the filter's weights and categories for a measure, or None for the plain ones."""
-    return _weights(np.array(form.scales)) if form.kind == MIXED else None
-
-
 def arranged(
     values: Readable,
-    mixture: tuple[Matrix, Bytes] | None = None,
+    form: Form | None = None,
     progress: Progress | None = None,
     *,
     order: Counts | None = None,
@@ -80,15 +75,17 @@ def arranged(
 ) -> Arranged:
     """Build the index of at least one record; values are copied once, a piece at a time.
 
-    ``mixture`` is what :func:`weights_for` returned, ``order`` the rows to take, if not all. So
-    many of them as are ``ordered``, from the first on, have near ones together already; their
-    blocks are put in order among themselves, ``run`` by run.
+    ``form`` is the measure that the filter is for, ``order`` the rows to take, if not all. So many
+    of them as are ``ordered``, from the first on, have near ones together already; their blocks
+    are put in order among themselves, ``run`` by run.
     """
     from whitecrow.neighbours._kernels.tree import arrange
 
     size, columns = values.shape if order is None else (len(order), values.shape[1])
     blocks = -(-size // LANES)
-    weights, categories = mixture or (np.ones(columns), np.zeros(columns, np.uint8))
+    mixed = form is not None and form.kind == MIXED
+    scales = np.array(form.scales) if form is not None and mixed else np.ones(columns)
+    weights, categories = _weights(scales)
     flat = np.empty(blocks * LANES * columns)
     rows = flat[: size * columns].reshape(size, columns)
     if order is None:
@@ -126,7 +123,7 @@ def arranged(
     parallel.run([partial(_pack, packed, sides, step, *span) for span in spans])
     low, high = sides
     widest = float((0.5 * high.max(axis=0) - 0.5 * low.min(axis=0)).max())
-    units = _units(low, high, widest) if mixture is None else np.ones(blocks)
+    units = _units(low, high, widest) if not mixed else np.ones(blocks)
     frames[:, :columns] = np.where(categories, 0.0, 0.5 * low + 0.5 * high)
     frames[:, columns] = units
     described = (packed, weights, categories, frames, local, step)
@@ -136,7 +133,7 @@ def arranged(
     report(3, 3, "boxing records")
 
     tables = Index(size, packed, local, frames, weights, categories, int(categories.sum()), tree)
-    return Arranged(tables, ids, mixture is not None, _faithful(packed, categories))
+    return Arranged(tables, ids, mixed, _faithful(packed, categories))
 
 
 def _pack(packed: Matrix, sides: Matrix, step: int, first: int, last: int) -> None:
@@ -307,16 +304,6 @@ def count_in(
     return counts
 
 
-def count_each(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
-    """Count neighbours for scattered records, one in each row."""
-    return _in_spans(_count_alone, index, form, asked, cap)
-
-
-def count_together(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
-    """Count neighbours for records of which near ones are together, the cap out of reach."""
-    return _in_spans(_count_together, index, form, asked, cap)
-
-
 def _in_spans(count: Count, index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
     if not asked.flags.writeable:
         asked = asked.copy()  # else the kernel would be compiled once more
@@ -349,6 +336,13 @@ def _count_together(index: Arranged, relation: Relation, asked: Matrix, cap: int
     counts, rows = np.empty(size, np.int32), np.arange(size, dtype=np.int32)
     count_blocks(index.tables, relation, lanes, rows, cap, 0, blocks, counts, together=True)
     return counts.astype(np.int64)
+
+
+count_each = partial(_in_spans, _count_alone)
+"""Counts neighbours for scattered records, one in each row."""
+
+count_together = partial(_in_spans, _count_together)
+"""Counts neighbours for records of which near ones are together, the cap out of reach."""
 
 
 def _weights(scales: Matrix) -> tuple[Matrix, Bytes]:

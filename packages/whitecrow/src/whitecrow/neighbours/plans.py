@@ -33,7 +33,6 @@ from whitecrow.neighbours.index import (
     count_each,
     count_in,
     count_together,
-    weights_for,
 )
 from whitecrow.neighbours.relation import SQUARES, Form, measures
 
@@ -67,7 +66,7 @@ def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts
         return _count_few(values, form, asked, cap)
     if asked.size < _FEW or size < LANES:
         return _scanned(values, form, asked, cap)
-    return count_through(arranged(values, weights_for(form)), form, asked, cap)
+    return count_through(arranged(values, form), form, asked, cap)
 
 
 def count_in_part(
@@ -83,10 +82,10 @@ def count_in_part(
     if not KERNELS.pay(_work(form, size, columns, len(asked))):
         return _count_few(values, form, asked, cap)
     if order is None:
-        index = arranged(values, weights_for(form))
+        index = arranged(values, form)
     else:
         run = _RUN if len(asked) * _SORTED > size else 0
-        index = arranged(values, weights_for(form), order=order(), ordered=size, run=run)
+        index = arranged(values, form, order=order(), ordered=size, run=run)
     return count_together(index, form, asked, cap)
 
 
@@ -118,7 +117,7 @@ def count_every(
         del values
         if pieces is not None:
             give_back()
-        index = arranged(records, weights_for(form), progress)
+        index = arranged(records, form, progress)
         found = _grouped(index, form, index, cap, progress)
         del index
         return found.astype(np.int64)
