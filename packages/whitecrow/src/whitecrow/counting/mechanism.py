@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from whitecrow.counting.calibration import Calibration, draw
 from whitecrow.counting.smooth import degrees_needed, horizon, smooth_bound
 from whitecrow.data import Records
+from whitecrow.data.reading import Progress
 from whitecrow.neighbours import Engine, NeighbourRelation
 from whitecrow.neighbours.relation import SCALED
 from whitecrow.noise import Source
 from whitecrow.privacy import Facts
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, repr=False, eq=False)

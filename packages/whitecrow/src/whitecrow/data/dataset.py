@@ -266,13 +266,7 @@ def intake_of(records: object) -> dict[str, Any] | None:
 
 
 def intake_words(intake: Intake) -> str:
-    """Say what became of the rows.
-
-    Examples
-    --------
-    >>> intake_words({"read": 9, "kept": 7, "left_out": {"age: missing": 2}, "mended": {}})
-    '9 rows read, 7 complete, 2 in part or not at all (age: missing 2), 0 values mended'
-    """
+    """Say what became of the rows."""
     left = intake["read"] - intake["kept"]
     return (
         f"{intake['read']:,} rows read, {intake['kept']:,} complete, {left:,} in part or not at all"

@@ -182,11 +182,6 @@ def scattered_order(size: int, first: int = 0, last: int | None = None) -> Count
     """Return 0 .. size - 1 in steps of about 0.618 of the way round, or a run of that order.
 
     Sorted data then look shuffled: any run of the order is spread evenly over the data.
-
-    Examples
-    --------
-    >>> scattered_order(8), scattered_order(8, 2, 4)
-    (array([0, 5, 2, 7, 4, 1, 6, 3]), array([2, 7]))
     """
     run = np.arange(first, size if last is None else min(last, size), dtype=np.int64)
     return run * scattered_step(size) % max(size, 1)

@@ -83,15 +83,6 @@ class Balls:
 
     Of at most ``few`` discs numpy finds the deepest point. A compiled loop is quicker for any
     number, once it is loaded: a service loads it when it starts.
-
-    Examples
-    --------
-    >>> ball = {"columns": ["age"], "metric": "euclidean", "center": [30.0], "radius": 5.0}
-    >>> near, tenth = {**ball, "center": [38.0]}, Fraction(1, 10)
-    >>> list(Balls().touching(ball, [near]))
-    [True]
-    >>> Balls().depth(ball, tenth, [(near, tenth)], Fraction(0))
-    Fraction(1, 5)
     """
 
     def __init__(self, few: int = _FEW) -> None:
