@@ -24,7 +24,7 @@ OTHER_SYSTEM = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "other_systems"
 
 PURE = (
     *("errors", "privacy", "card", "terms", "noise", "data", "neighbours", "anomaly", "rendering"),
-    *("question", "questions", "plan", "detector", "client", "hazmat", "attack"),
+    *("question", "questions", "detector", "client", "hazmat", "attack"),
     *("identify", "screen", "lookahead", "count", "subspaces", "tune", "explain", "publish"),
     *("profile", "learning", "cli", "screening"),
     *("ledger", "curator", "sklearn", "report"),

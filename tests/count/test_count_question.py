@@ -14,7 +14,7 @@ import pytest
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.count import Count, gather, release
-from whitecrow.counting.facts import OutlierFacts
+from whitecrow.counting.mechanism import OutlierFacts
 from whitecrow.curator import Curator
 from whitecrow.data import Card, Column, Dataset, read
 from whitecrow.errors import InvalidInput

@@ -235,6 +235,7 @@ def test_the_order_is_a_permutation_that_spreads() -> None:
     for n in (0, 1, 2, 3, 10, 977, 1000, 1024):
         order = scattered_order(n)
         assert sorted(order.tolist()) == list(range(n))
+        assert scattered_order(n, 2, 4).tolist() == order[2:4].tolist()
     first = np.sort(scattered_order(100_000)[:1000])
     assert np.diff(first).max() <= 300
 

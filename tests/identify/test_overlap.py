@@ -16,8 +16,8 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
 from whitecrow.lookahead import Lookahead
-from whitecrow.place.balls import BALLS, Balls, deepest, no_deeper_than, reach
-from whitecrow.place.recount import Recount, batch_price
+from whitecrow.place.balls import BALLS, Balls, common, deepest, no_deeper_than, reach, weights_of
+from whitecrow.place.recount import Recount
 from whitecrow.screen import Screen
 
 TENTH = Fraction(1, 10)
@@ -31,6 +31,21 @@ def ball(*center, radius, metric="euclidean", ranges=(), columns=None):
         "center": [float(x) for x in center],
         "radius": float(radius),
     }
+
+
+def batch_price(locations, epsilons):
+    recount = Recount()
+    for location, epsilon in zip(locations, epsilons, strict=True):
+        recount.add(location, epsilon)
+    return recount.price
+
+
+def swept(balls, epsilons):
+    """The depth of balls in a plane, by one sweep over all of them."""
+    scale, whole = common(epsilons)
+    centers = np.array([one["center"] for one in balls])
+    radii = np.array([reach(one["radius"]) for one in balls])
+    return Fraction(deepest(balls[0]["metric"], centers, radii, weights_of(whole)), scale)
 
 
 def inside(point, one):
@@ -109,17 +124,15 @@ def test_whole_numbers_with_many_ties_equal_brute_force(metric, width):
         assert batch_price(balls, epsilons) == brute(balls, epsilons)
 
 
-def test_one_by_one_costs_what_the_batch_costs():
+def test_one_by_one_costs_what_one_sweep_finds():
     rng = np.random.default_rng(3)
     balls = [ball(*rng.uniform(0, 5, 2), radius=rng.uniform(0.2, 1.5)) for _ in range(25)]
     epsilons = [Fraction(int(n), 10) for n in rng.integers(1, 5, 25)]
     recount = Recount()
-    for place, (b, e) in enumerate(zip(balls, epsilons, strict=True)):
-        whole = Recount()
-        whole.add_all(list(zip(balls[:place], epsilons[:place], strict=True)))
-        assert whole.extra(b, e) == recount.extra(b, e)
-        recount.add(b, e)
-        assert recount.price == batch_price(balls[: place + 1], epsilons[: place + 1])
+    for place, (b, e) in enumerate(zip(balls, epsilons, strict=True), 1):
+        before = recount.price
+        assert recount.add(b, e) == recount.price - before
+        assert recount.price == swept(balls[:place], epsilons[:place])
 
 
 def test_elsewhere_the_price_is_never_below_the_depth_found_by_sampling():

@@ -21,6 +21,7 @@ from whitecrow.ledger.states import States
 from whitecrow.ledger.verification import verify
 from whitecrow.ledger.witness import lost, setup_of
 from whitecrow.ledger.witness.places import DatabasePlace, FilePlace, InstancePlace
+from whitecrow.report import UNIT
 
 if TYPE_CHECKING:
     from benchmarks import postgres
@@ -253,7 +254,7 @@ def test_a_publication_that_went_back_is_noticed(place: str, tmp_path: Path) -> 
 
 def test_what_an_account_keeps_for_itself_may_go_back(place: str, tmp_path: Path) -> None:
     """Digests of files are no release: a copy that has all entries goes on."""
-    assert set(OWN_STATES) == {revisions.KEY, opening._DIGESTS, opening._UNIT}
+    assert set(OWN_STATES) == {revisions.KEY, opening._DIGESTS, UNIT}
     store = f"sqlite:///{tmp_path / 'ledger.db'}"
     with begun(store, place, tmp_path) as ledger:
         kept = States(ledger, "clinic", released=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from whitecrow.neighbours import plans, use_compiled
 from whitecrow.neighbours._products import count_products
 from whitecrow.neighbours.cells import settle
-from whitecrow.neighbours.index import arranged, count_each, count_in, weights_for
+from whitecrow.neighbours.index import arranged, count_each, count_in
 from whitecrow.neighbours.plans import count_plain
 from whitecrow.neighbours.relation import Form, checked_form, embedded, step
 
@@ -65,7 +65,7 @@ def agree(
     vectors = embedded(np.ascontiguousarray(data, dtype=np.float64), metric)
     limit = len(data) if cap is None else min(cap, len(data))
     expected = brute_of(form, vectors, vectors, limit)
-    index = arranged(vectors, weights_for(form))
+    index = arranged(vectors, form)
     few = np.random.default_rng(len(data)).permutation(len(data))[:12]
     asked = vectors[few]
     every = np.arange(len(data))

@@ -12,7 +12,7 @@ from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import copies, count_all, count_close, count_related
 from whitecrow.neighbours._kernels.count import count_blocks
 from whitecrow.neighbours._kernels.tables import ALONE
-from whitecrow.neighbours.index import arranged, count_in, relation_of, weights_for
+from whitecrow.neighbours.index import arranged, count_in, relation_of
 from whitecrow.neighbours.relation import checked_form
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "gower", "haversine")
@@ -55,7 +55,7 @@ def test_groups_that_share_little_are_counted_one_by_one_and_alike(metric: str, 
     radius = {"euclidean": 1.9, "manhattan": 4.0, "chebyshev": 1.1, "gower": 0.06}[metric]
     ranges = (10.0,) * 7 if metric == "gower" else ()
     form = checked_form(metric, radius, ranges, 7, "test")
-    index = arranged(data, weights_for(form))
+    index = arranged(data, form)
     together = np.zeros(len(data), np.int32)
     relation = relation_of(form, index, index.tables.blocks)
     count_blocks(

@@ -13,13 +13,7 @@ from whitecrow.neighbours import LocalEngine, NeighbourRelation, count_all
 from whitecrow.neighbours import index as indexes
 from whitecrow.neighbours._kernels.alone import count_alone
 from whitecrow.neighbours._kernels.tables import BRANCHES, LANES, aligned
-from whitecrow.neighbours.index import (
-    arranged,
-    count_each,
-    count_together,
-    near_together,
-    weights_for,
-)
+from whitecrow.neighbours.index import arranged, count_each, count_together, near_together
 from whitecrow.neighbours.relation import checked_form
 
 Count = Callable[..., NDArray[np.int64]]
@@ -77,7 +71,7 @@ def test_a_leaf_of_copies_at_the_radius_has_the_verdict_of_the_predicate(
         places, asked = touching(metric, d, radius)
         data = np.repeat(places, LANES, axis=0)
         form = checked_form(metric, radius, ranges, d, "test")
-        found = count(arranged(data, weights_for(form)), form, asked, len(data))
+        found = count(arranged(data, form), form, asked, len(data))
         expected = brute(data, asked, radius, metric, None, ranges)
         assert set(expected.tolist()) == {0, LANES}, "otherwise none is at the radius"
         assert (found == expected).all()
@@ -94,7 +88,7 @@ def test_three_levels_of_wide_nodes_count_like_brute_force(
     ranges = (0.0, 9.0, 9.0, 9.0) if metric == "gower" else ()
     form = checked_form(metric, radius[metric], ranges, 4, "test")
     asked = np.vstack([data[::400], data[:20] + 30.0])
-    found = count(arranged(data, weights_for(form)), form, asked, cap)
+    found = count(arranged(data, form), form, asked, cap)
     assert (found == brute(data, asked, radius[metric], metric, cap, ranges)).all()
 
 
@@ -140,7 +134,7 @@ def test_records_without_patience_are_counted_together_alike(
     )
     radius = {"euclidean": 2.0, "manhattan": 6.0, "chebyshev": 1.0, "hamming": 4.0}[metric]
     form = checked_form(metric, radius, (), 11, "test")
-    index = arranged(data, weights_for(form))
+    index = arranged(data, form)
     given = []
 
     def spy(index: object, relation: object, asked: Matrix, cap: int) -> NDArray[np.int64]:

@@ -214,7 +214,7 @@ def test_no_message_shows_an_analyst_where_the_ledger_lies(
     house = opened()
     call, path = Caller(house), "/v1/datasets/clinic"
 
-    def broken(*given: object) -> None:
+    def broken(*given: object, **named: object) -> None:
         raise sqlite3.OperationalError(f"{trouble}: {house.settings.database}")
 
     monkeypatch.setattr("whitecrow.ledger.database.Session", broken)

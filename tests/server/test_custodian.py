@@ -315,7 +315,7 @@ custodian = service.people.add("custodian", "custodian")
 service.members.invite(custodian, "ana", "analyst")
 
 def traced(statement):
-    if step in statement and (step in ("BEGIN", "COMMIT") or statement.startswith("INSERT")):
+    if step in statement and (step in ("BEGIN", "COMMIT") or statement.lstrip().startswith("INSERT")):
         os.kill(os.getpid(), signal.SIGKILL)
 
 pool = [service.store._engine, service.ledger.database._engine]

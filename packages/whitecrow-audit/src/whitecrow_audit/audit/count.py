@@ -11,8 +11,8 @@ from typing import Any
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.count import Count
 from whitecrow.counting.calibration import Calibration
-from whitecrow.counting.facts import OutlierFacts
 from whitecrow.counting.kissing import global_sensitivity
+from whitecrow.counting.mechanism import OutlierFacts
 from whitecrow.data import Card, Column
 from whitecrow_audit.audit.bounds import Claim
 from whitecrow_audit.audit.case import Case, Laws, both, clipped, doubled, viewed, worst_case

@@ -16,7 +16,7 @@ from whitecrow.anomaly.graph import Counts
 from whitecrow.anomaly.law import discrepancy
 from whitecrow.exhaustive import Report
 from whitecrow.identify.question import Identify
-from whitecrow.place.recount import batch_price
+from whitecrow.place.recount import Recount
 from whitecrow_audit.verify.sensitive import (
     Floats,
     Tally,
@@ -259,7 +259,10 @@ def _losses_at_places(universe: Universe) -> list[list[Floats]]:
 
 
 def _price_at(places: list[int]) -> float:
-    return float(batch_price([_ball(p) for p in places], [_PLACES_EPSILON] * len(places)))
+    recount = Recount()
+    for place in places:
+        recount.add(_ball(place), _PLACES_EPSILON)
+    return float(recount.price)
 
 
 def _subsets(universe: Universe) -> Iterator[list[int]]:

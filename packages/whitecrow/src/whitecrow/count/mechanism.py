@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from whitecrow.count.question import Count
-from whitecrow.counting.facts import OutlierFacts, outlier_facts
-from whitecrow.counting.mechanism import noisy_count
+from whitecrow.counting.mechanism import OutlierFacts, noisy_count, outlier_facts
 from whitecrow.data import Records
 from whitecrow.neighbours import Engine
 from whitecrow.noise import Source

@@ -10,14 +10,11 @@ larger differences, and IEEE rounding is monotone, so a box never loses a point.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Floats, Ints
 from whitecrow._compiled import compiled, compiled_into
 from whitecrow.counting.ball_cover import DEPTH
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _FINE = 1 << DEPTH
 _RUN = 256  # points that are looked at together: as many as stay in the fastest memory

@@ -27,15 +27,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whitecrow._arrays import Flags, Floats, Ints
 from whitecrow._compiled import KERNELS, Kernels
 from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all, parallel
 from whitecrow.neighbours.relation import Form, lower, measures, step
-
-Points = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 METRICS = ("euclidean", "manhattan", "chebyshev")
 """The metrics whose balls are those of a norm, so that packing bounds exist."""
@@ -91,7 +89,7 @@ def ball_cover(points: ArrayLike, radius: float, metric: str = "euclidean") -> i
     return cover(array, float(radius), metric, 0, len(array))
 
 
-def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) -> int:
+def cover(points: Floats, radius: float, metric: str, floor: int, ceiling: int) -> int:
     """Return mu(points) cut to ``floor .. ceiling``; the cuts save time and change nothing else."""
     if len(points) <= floor or floor >= ceiling:
         return floor
@@ -106,7 +104,7 @@ def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) 
     return max(floor, min(largest, ceiling))
 
 
-def as_points(points: ArrayLike, owner: str) -> Points:
+def as_points(points: ArrayLike, owner: str) -> Floats:
     """Return points as a matrix of doubles, one row each; plain numbers are one column."""
     try:
         array = np.ascontiguousarray(points, dtype=np.float64)
@@ -119,7 +117,7 @@ def as_points(points: ArrayLike, owner: str) -> Points:
     return array
 
 
-def crowding(points: Points, radius: float, metric: str) -> NDArray[np.int64] | None:
+def crowding(points: Floats, radius: float, metric: str) -> Ints | None:
     """Return numbers that say which points cannot raise mu, or None where they would not help.
 
     A subset of the points whose mu beats a floor holds no point whose number is at most the floor:
@@ -133,7 +131,7 @@ def crowding(points: Points, radius: float, metric: str) -> NDArray[np.int64] | 
     return counts
 
 
-def _peels(points: Points, radius: float) -> bool:
+def _peels(points: Floats, radius: float) -> bool:
     """Say whether mu is the one that is found by peeling."""
     return points.shape[1] > 2 or (points.shape[1] == 2 and radius == 0)
 
@@ -143,7 +141,7 @@ def _width(radius: float) -> float:
     return 2.0 * radius * _WIDER + _TINY
 
 
-def _deepest_core(points: Points, width: float, metric: str, floor: int, ceiling: int) -> int:
+def _deepest_core(points: Floats, width: float, metric: str, floor: int, ceiling: int) -> int:
     """Return the degeneracy of the graph of close pairs plus 1, cut to ``floor .. ceiling``.
 
     That is the largest c such that some subset has at least c members close to each member, itself
@@ -165,7 +163,7 @@ def _deepest_core(points: Points, width: float, metric: str, floor: int, ceiling
     return depth if depth > low or low == floor else _core(left, width, metric, floor, low)
 
 
-def _core(points: Points, width: float, metric: str, floor: int, ceiling: int) -> int:
+def _core(points: Floats, width: float, metric: str, floor: int, ceiling: int) -> int:
     """Peel point by point: the same number, exactly, from degrees that are kept current."""
     if len(points) <= floor:
         return floor
@@ -186,7 +184,7 @@ def _core(points: Points, width: float, metric: str, floor: int, ceiling: int) -
     return ceiling
 
 
-def _take_away(living: Points, gone: Points, form: Form, degrees: NDArray[np.int64]) -> None:
+def _take_away(living: Floats, gone: Floats, form: Form, degrees: Ints) -> None:
     """Take 1 off a living point's degree for each close one that has gone."""
     if not PEELING.pay(living.size * gone.shape[1]):
         for point in gone.T:
@@ -199,7 +197,7 @@ def _take_away(living: Points, gone: Points, form: Form, degrees: NDArray[np.int
     parallel.run([partial(take_away, *given, *span) for span in spans])
 
 
-def _peeled(points: Points, width: float, metric: str, floor: int) -> Points:
+def _peeled(points: Floats, width: float, metric: str, floor: int) -> Floats:
     """Drop points that are in no subset that beats the floor, in rounds while many go."""
     left = points
     while len(left) > max(_FEW, floor):
@@ -210,7 +208,7 @@ def _peeled(points: Points, width: float, metric: str, floor: int) -> Points:
     return left
 
 
-def _longest_window(values: Points, width: float) -> int:
+def _longest_window(values: Floats, width: float) -> int:
     """Return the most sorted values that a closed window of this width holds."""
     if len(values) > _LOOPED:
         from whitecrow.counting._kernels import longest_window
@@ -225,7 +223,7 @@ def _longest_window(values: Points, width: float) -> int:
     return best
 
 
-def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int:
+def _fullest_disc(points: Floats, radius: float, metric: str, floor: int) -> int:
     """Sort the points into a grid and search the boxes of centres, the most promising first."""
     form = lower(metric, radius, (), 2)
     side = radius * _SIDE
@@ -272,12 +270,12 @@ def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int
     return int(densest_disc(*search, form.kind, form.threshold, floor))
 
 
-def _key(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+def _key(cells: Ints) -> Ints:
     return ((cells[:, 0] + _ORIGIN) << 32) + (cells[:, 1] + _ORIGIN)
 
 
 def _densest_disc(
-    points: Points,
+    points: Floats,
     starts: Ints,
     stops: Ints,
     bounds: Ints,
@@ -322,9 +320,7 @@ def _densest_disc(
     return best
 
 
-def _reached(
-    points: Points, column: int, row: int, span: int, side: float, form: Form
-) -> NDArray[np.bool_]:
+def _reached(points: Floats, column: int, row: int, span: int, side: float, form: Form) -> Flags:
     """Say which points some centre in a box reaches."""
     pace, total = side / _FINE, np.zeros(len(points))
     for axis, place in enumerate((column, row)):

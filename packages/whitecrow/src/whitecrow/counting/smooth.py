@@ -24,13 +24,15 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from whitecrow.counting.ball_cover import METRICS, Points, as_points, cover, crowding
+from whitecrow._arrays import Floats, Ints
+from whitecrow.counting.ball_cover import METRICS, as_points, cover, crowding
 from whitecrow.counting.kissing import global_sensitivity
 from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all
@@ -112,7 +114,7 @@ def smooth_sensitivity(
     )  # fmt: skip
 
 
-def _degrees(records: Points, radius: float, metric: str, most: int) -> NDArray[np.int64]:
+def _degrees(records: Floats, radius: float, metric: str, most: int) -> Ints:
     """Count neighbours; few records without the compiled kernels, which take a while to load."""
     if len(records) > _FEW:
         return count_all(records, radius, metric, most)
@@ -120,8 +122,8 @@ def _degrees(records: Points, radius: float, metric: str, most: int) -> NDArray[
 
 
 def smooth_bound(
-    points: Points,
-    degrees: NDArray[np.int64],
+    points: Floats,
+    degrees: Ints,
     *,
     beta: int,
     radius: float,
@@ -140,10 +142,8 @@ def smooth_bound(
     """
     last = horizon(cap, decay, relation, len(points) if size is None else size)
     near = np.flatnonzero(degrees < degrees_needed(beta, last))
-    search = _Maximum(
-        points[near], degrees[near] - 1, radius, metric, cap, list(weights(decay, last))
-    )
-    search.raise_to(least_bound(cap, decay, relation))
+    least, falling = least_bound(cap, decay, relation), list(weights(decay, last))
+    search = _Maximum(points[near], degrees[near] - 1, radius, metric, cap, falling, least)
     if relation == "replace_one":
         search.replacements(beta)
     else:
@@ -155,6 +155,7 @@ def smooth_bound(
     return search.best
 
 
+@dataclass(repr=False, eq=False)
 class _Maximum:
     """The largest ``weights[t] min(cap, mu(P[low, high]) + extra)`` so far.
 
@@ -164,41 +165,34 @@ class _Maximum:
     computed exactly, the most promising first.
     """
 
-    def __init__(
-        self,
-        points: Points,
-        others: NDArray[np.int64],
-        radius: float,
-        metric: str,
-        cap: int,
-        weights: list[Fraction],
-    ) -> None:
-        self._points = points
-        self._others = others
-        self._radius = radius
-        self._metric = metric
-        self._cap = cap
-        self._weights = weights
-        self._rough = np.array([float(weight) for weight in weights])
-        self._extras = np.arange(len(weights), dtype=np.float64)
-        self._crowding = crowding(points, radius, metric)
+    points: Floats
+    others: Ints  # how many others are near each
+    radius: float
+    metric: str
+    cap: int
+    weights: list[Fraction]
+    best: Fraction
+
+    def __post_init__(self) -> None:
+        self._rough = np.array([float(weight) for weight in self.weights])
+        self._extras = np.arange(len(self.weights), dtype=np.float64)
+        self._crowding = crowding(self.points, self.radius, self.metric)
         self._floors: list[tuple[int, int]] = []
-        self.best = Fraction(0)
 
     def raise_to(self, best: Fraction) -> None:
         self.best = max(self.best, best)
 
     def term(self, t: int, extra: int, low: int, high: int, most: int | None = None) -> None:
         """Take one term into the maximum; ``most`` bounds its mu from above, if known."""
-        ceiling = self._cap - extra if most is None else min(self._cap - extra, most)
-        floor = max(0, math.floor(self.best / self._weights[t]) - extra)
+        ceiling = self.cap - extra if most is None else min(self.cap - extra, most)
+        floor = max(0, math.floor(self.best / self.weights[t]) - extra)
         size = self._mu(low, high, floor, ceiling)
         if size > floor:
-            self.raise_to(self._weights[t] * (size + extra))
+            self.raise_to(self.weights[t] * (size + extra))
 
     def replacements(self, beta: int) -> None:
         """Take in the terms of replace_one; mu is at most the number of points in any of them."""
-        most = np.minimum(float(min(self._cap, _FAR)), len(self._points) + self._extras + 1)
+        most = np.minimum(float(min(self.cap, _FAR)), len(self.points) + self._extras + 1)
         values = self._rough * most
         for t in map(int, np.argsort(-values, kind="stable")):
             if values[t] < self._low():
@@ -218,15 +212,15 @@ class _Maximum:
         weights = self._rough[removals:]
         extras = self._extras[: len(weights)]
         enough = float((self._low() / weights - extras).min())
-        least = max(0, min(math.floor(enough), len(self._points)))
+        least = max(0, min(math.floor(enough), len(self.points)))
         # mu grows with the set: what that of fewer removals has is a floor.
         floor = max([least, *(mu for below, mu in self._floors if below <= high)])
-        most = self._mu(0, high, floor, self._cap)
+        most = self._mu(0, high, floor, self.cap)
         if most > floor:
             self._floors.append((high, most))
         if most <= least:
-            return len(self._points) > least
-        values = weights * np.minimum(float(min(self._cap, _FAR)), most + extras)
+            return len(self.points) > least
+        values = weights * np.minimum(float(min(self.cap, _FAR)), most + extras)
         for place in np.argsort(-values, kind="stable"):
             if values[place] < self._low():
                 break
@@ -235,7 +229,7 @@ class _Maximum:
             if extra < centre:
                 self.term(t, extra, centre - extra, high, most)
             else:
-                self.raise_to(self._weights[t] * min(most + extra, self._cap))
+                self.raise_to(self.weights[t] * min(most + extra, self.cap))
         return True
 
     def _low(self) -> float:
@@ -246,10 +240,10 @@ class _Maximum:
         """Return mu(P[low, high]), cut to ``floor .. ceiling``."""
         if floor >= ceiling:
             return floor
-        chosen = (low <= self._others) & (self._others <= high)
+        chosen = (low <= self.others) & (self.others <= high)
         if self._crowding is not None:
             chosen &= self._crowding > floor
-        return cover(self._points[chosen], self._radius, self._metric, floor, ceiling)
+        return cover(self.points[chosen], self.radius, self.metric, floor, ceiling)
 
 
 _MARGIN = 1 - 2.0**-40  # for a handful of roundings of doubles

@@ -52,13 +52,6 @@ def select_only(query: str, backend: str) -> str:
 
     The ``backend`` is what SQLAlchemy calls the database. Refused is what is not one SELECT, could
     write, or calls a function that is not known to only compute.
-
-    Examples
-    --------
-    >>> select_only("visits", "sqlite")
-    'SELECT * FROM "visits"'
-    >>> select_only("select age -- years\\nfrom visits;", "sqlite")
-    'SELECT age FROM visits'
     """
     import sqlglot
     from sqlglot import exp

@@ -32,8 +32,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow._arrays import Array, Flags, Floats, Ints, Matrix
 from whitecrow.card import Card, Column
 from whitecrow.data.values import days, decoded, decoded_type, kinds, numbers, texts
 from whitecrow.errors import InvalidInput
@@ -87,9 +87,7 @@ def _whole(text: str | None) -> str | None:
     return digits if sign != "-" or digits == "0" else f"-{digits}"
 
 
-def selected(
-    card: Card, ids: Any, columns: Mapping[str, npt.NDArray[Any]]
-) -> npt.NDArray[np.bool_]:
+def selected(card: Card, ids: Any, columns: Mapping[str, Array]) -> Flags:
     """Return which checked records count: of each person at most as many as the card allows.
 
     Examples
@@ -105,9 +103,7 @@ def selected(
     return _first_of_each(codes, [columns[name] for name in compared(card)], room)
 
 
-def also_selected(
-    card: Card, kept: Any, ids: Any, columns: Mapping[str, npt.NDArray[Any]]
-) -> npt.NDArray[np.bool_]:
+def also_selected(card: Card, kept: Any, ids: Any, columns: Mapping[str, Array]) -> Flags:
     """Return which records that pass by some columns only may count.
 
     A person's records that pass the card and were selected (whose they are: ``kept``) come first;
@@ -122,11 +118,11 @@ def also_selected(
     return _first_of_each(codes, keys, card.contribution - taken[codes])
 
 
-def _codes(ids: Any) -> npt.NDArray[np.int64]:
+def _codes(ids: Any) -> Ints:
     return np.asarray(ids.dictionary_encode().indices.to_numpy(zero_copy_only=False))
 
 
-def _order(key: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _order(key: Array) -> Array:
     """Return numbers that sort as values do: texts by code points, what is missing last."""
     if key.dtype != object:
         return key
@@ -135,9 +131,7 @@ def _order(key: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.array([places.get(text, len(places)) for text in texts], dtype=np.int64)
 
 
-def _first_of_each(
-    codes: npt.NDArray[np.int64], keys: list[npt.NDArray[Any]], room: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
+def _first_of_each(codes: Ints, keys: list[Array], room: Ints) -> Flags:
     """Return which rows are among the first of their person, for as many as there is room."""
     keep = np.ones(len(codes), dtype=bool)
     rows = np.flatnonzero(np.bincount(codes)[codes] > room) if len(codes) else codes
@@ -196,8 +190,8 @@ def dtype(column: Column) -> Any:
 
 
 def convert(
-    array: Any, column: Column, mended: dict[str, npt.NDArray[Any]] | None = None
-) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
+    array: Any, column: Column, mended: dict[str, Array] | None = None
+) -> tuple[Array, dict[str, Array]]:
     """Return the values of a decoded array, and by reason which records are to be left out.
 
     ``mended`` is given, by reason, which values were filled or moved to a bound.
@@ -213,7 +207,7 @@ def convert(
     return _checked_numbers(read(array, column.format), column, notes)
 
 
-def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
+def as_read(array: Any, column: Column) -> Array:
     """Return the values of a decoded array, filled and clipped, and as they are if wrong.
 
     Numbers and days are float64, NaN where missing; categories and texts are objects, None where
@@ -229,9 +223,7 @@ def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
     return np.where(missing, np.nan, values)
 
 
-def recovered(
-    values: npt.NDArray[Any], column: Column
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def recovered(values: Array, column: Column) -> tuple[Array, Flags]:
     """Return what :func:`convert` makes of values that :func:`as_read` returned, and which pass.
 
     Of texts nothing is compared: their places hold 0.
@@ -249,8 +241,8 @@ def recovered(
 
 
 def _checked_numbers(
-    values: npt.NDArray[np.float64], column: Column, mended: dict[str, npt.NDArray[Any]]
-) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
+    values: Floats, column: Column, mended: dict[str, Array]
+) -> tuple[Array, dict[str, Array]]:
     """Mend numbers or days, NaN where missing; checked again they come out as they are."""
     missing = np.isnan(values)
     if column.type == "integer":
@@ -279,8 +271,8 @@ def _checked_numbers(
 
 
 def _checked_codes(
-    written: Any, column: Column, mended: dict[str, npt.NDArray[Any]]
-) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
+    written: Any, column: Column, mended: dict[str, Array]
+) -> tuple[Ints, dict[str, Array]]:
     """Return the codes of an Arrow array of texts in the card's order; -1 where there is none."""
     import pyarrow
     from pyarrow import compute
@@ -298,12 +290,8 @@ def _checked_codes(
 
 
 def _filled(
-    values: npt.NDArray[Any],
-    missing: npt.NDArray[np.bool_],
-    column: Column,
-    stand_in: Any,
-    mended: dict[str, npt.NDArray[Any]],
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    values: Array, missing: Flags, column: Column, stand_in: Any, mended: dict[str, Array]
+) -> tuple[Array, Flags]:
     """Let what stands for a missing value take its place; return what is missing still."""
     if stand_in is None:
         return values, missing
@@ -316,9 +304,6 @@ def _written(array: Any, column: Column) -> Any:
     return kinds(array) if column.format == "kind" else texts(array)
 
 
-Matrix = npt.NDArray[np.float64]
-
-
 class Decoded:
     """One batch of records, decoded and checked: the card's columns as stored, in its order."""
 
@@ -327,18 +312,18 @@ class Decoded:
         self.size: int = batch.num_rows
         # Which records pass the card, and which by each column alone.
         self.keep = np.ones(self.size, dtype=bool)
-        self.passes: dict[str, npt.NDArray[np.bool_]] = {}
+        self.passes: dict[str, Flags] = {}
         # The canonical values of each column; of no meaning where the record is left out.
-        self.columns: dict[str, npt.NDArray[Any]] = {}
+        self.columns: dict[str, Array] = {}
         # By reason, which records are to be left out, and which values were filled or moved.
-        self.wrong: list[tuple[str, npt.NDArray[np.bool_]]] = []
-        self.mended: list[tuple[str, npt.NDArray[np.bool_]]] = []
+        self.wrong: list[tuple[str, Flags]] = []
+        self.mended: list[tuple[str, Flags]] = []
         # Whose each record is (an Arrow array of texts), where the unit of privacy is a person.
         self.ids: Any = None
         self._arrays = dict(zip(card.names, map(decoded, batch.columns), strict=True))
         for column in card.columns:
             array = self._arrays[column.name]
-            notes: dict[str, npt.NDArray[Any]] = {}
+            notes: dict[str, Array] = {}
             values, bad = convert(array, column, notes)
             self.mended += [(f"{column.name}: {reason}", mask) for reason, mask in notes.items()]
             if column.name == card.user_column:
@@ -350,19 +335,19 @@ class Decoded:
             self.columns[column.name] = values
         self.whole = bool(self.keep.all())
 
-    def wrong_first(self) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+    def wrong_first(self) -> Iterator[tuple[str, Flags]]:
         """Yield the records that are left out, each by its first reason."""
         still = np.ones(self.size, dtype=bool)
         for reason, mask in self.wrong:
             yield reason, mask & still
             still &= ~mask
 
-    def kept(self, name: str) -> npt.NDArray[Any]:
+    def kept(self, name: str) -> Array:
         """Return a column of the records that pass the card."""
         values = self.columns[name]
         return values if self.whole else values[self.keep]
 
-    def left(self, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    def left(self, name: str, rows: Ints) -> Array:
         """Return what can be read of a column of records that are left out."""
         return as_read(self._arrays[name].take(rows), self.card.column(name))
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow._arrays import Array, Floats, Ints
 from whitecrow.card import Card
 from whitecrow.data.columns import recovered
 from whitecrow.errors import InvalidInput
@@ -21,7 +21,7 @@ class Plain:
 
     column: str
 
-    def of(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def of(self, values: Array) -> Array:
         return values
 
 
@@ -38,7 +38,7 @@ class Cut:
     column: str
     edges: tuple[float, ...]
 
-    def of(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def of(self, values: Array) -> Array:
         return np.searchsorted(np.array(self.edges), values, side="right")
 
 
@@ -57,7 +57,7 @@ class Rounded:
     step: float
     most: float
 
-    def of(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def of(self, values: Array) -> Array:
         steps = np.clip(np.rint((values - self.origin) / self.step), -self.most, self.most)
         return steps + 0.0  # one zero
 
@@ -90,10 +90,10 @@ class Dataset:
     def __init__(
         self,
         card: Card,
-        columns: Mapping[str, npt.NDArray[Any]],
+        columns: Mapping[str, Array],
         *,
         rejections: Rejections | None = None,
-        left_out: Mapping[str, npt.NDArray[Any]] | None = None,
+        left_out: Mapping[str, Array] | None = None,
         origin: str = "",
     ) -> None:
         self.card = card
@@ -105,7 +105,7 @@ class Dataset:
         self.rejections = rejections or Rejections(self._size, self._size, {})
         self.left_out = dict(left_out or {})
         self.origin = origin
-        self._latest: tuple[tuple[str, ...], npt.NDArray[np.float64]] | None = None
+        self._latest: tuple[tuple[str, ...], Floats] | None = None
 
     def __repr__(self) -> str:
         return f"<Dataset {self.card.name!r}: {len(self.card.columns)} columns, records withheld>"
@@ -126,7 +126,7 @@ class Dataset:
         """Return how many records there are where these columns are asked about: a fact."""
         return self._size + len(self._also(columns))
 
-    def _also(self, columns: Sequence[str]) -> npt.NDArray[np.float64]:
+    def _also(self, columns: Sequence[str]) -> Floats:
         """Return columns of the records that pass by these, and not by all columns of the card."""
         named = tuple(columns)
         # Read and written once each: questions about other columns run in other threads.
@@ -135,7 +135,7 @@ class Dataset:
             self._latest = latest = named, self._recovered(named)
         return latest[1]
 
-    def _recovered(self, columns: tuple[str, ...]) -> npt.NDArray[np.float64]:
+    def _recovered(self, columns: tuple[str, ...]) -> Floats:
         if not self.left_out:
             return np.empty((0, len(columns)))
         passing = np.ones(len(self.left_out[self.card.names[0]]), dtype=bool)
@@ -146,7 +146,7 @@ class Dataset:
             matrix[:, place] = recovered(self.left_out[name][passing], self.card.column(name))[0]
         return matrix
 
-    def values(self, column: str) -> npt.NDArray[Any]:
+    def values(self, column: str) -> Array:
         """Return one column as stored (codes for categories, day numbers for dates).
 
         Of the records that pass the card by all columns.
@@ -154,13 +154,13 @@ class Dataset:
         self.card.column(column)
         return self._columns[column]
 
-    def every_value(self, column: str) -> npt.NDArray[np.float64]:
+    def every_value(self, column: str) -> Floats:
         """Return a column of numbers or dates of all records, left out or not; NaN for missing."""
         kept = self.values(column).astype(np.float64, copy=False)
         more = self.left_out.get(column)
         return kept if more is None else np.concatenate([kept, more])
 
-    def every_text(self, column: str) -> npt.NDArray[np.object_]:
+    def every_text(self, column: str) -> Array:
         """Return a column of categories or texts of all records; None for missing."""
         kept = self.values(column)
         listed = self.card.column(column).categories
@@ -169,7 +169,7 @@ class Dataset:
         more = self.left_out.get(column)
         return kept if more is None else np.concatenate([kept, more])
 
-    def rows(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def rows(self, columns: Sequence[str], rows: Ints) -> Floats:
         """Return some rows of :meth:`matrix`, never a copy of the whole data."""
         matrix = np.empty((len(rows), len(columns)), dtype=np.float64)
         passing = rows < self._size
@@ -181,9 +181,7 @@ class Dataset:
             matrix[~passing] = self._also(columns)[rows[~passing] - self._size]
         return matrix
 
-    def tally(
-        self, keys: Sequence[Key]
-    ) -> tuple[tuple[npt.NDArray[Any], ...], npt.NDArray[np.int64]]:
+    def tally(self, keys: Sequence[Key]) -> tuple[tuple[Array, ...], Ints]:
         """Return the records by keys: groups, which need not differ, and how many each holds.
 
         Records in memory are groups of one.
@@ -196,7 +194,7 @@ class Dataset:
         )
         return groups, np.ones(self._size + len(also), dtype=np.int64)
 
-    def matrix(self, columns: Sequence[str]) -> npt.NDArray[np.float64]:
+    def matrix(self, columns: Sequence[str]) -> Floats:
         """Return the named columns side by side, row-major, as float64.
 
         Of the records that pass the card by these columns; see :meth:`Card.deciding`.
@@ -240,9 +238,7 @@ class Records(Protocol):
         A record counts if it passes the card by these columns, whatever it holds elsewhere.
         """
 
-    def tally(
-        self, keys: Sequence[Key]
-    ) -> tuple[tuple[npt.NDArray[Any], ...], npt.NDArray[np.int64]]:
+    def tally(self, keys: Sequence[Key]) -> tuple[tuple[Array, ...], Ints]:
         """Return the records by keys: groups, which need not differ, and how many each holds."""
 
     def close(self) -> None:
@@ -270,13 +266,7 @@ def intake_of(records: object) -> dict[str, Any] | None:
 
 
 def intake_words(intake: Intake) -> str:
-    """Say what became of the rows.
-
-    Examples
-    --------
-    >>> intake_words({"read": 9, "kept": 7, "left_out": {"age: missing": 2}, "mended": {}})
-    '9 rows read, 7 complete, 2 in part or not at all (age: missing 2), 0 values mended'
-    """
+    """Say what became of the rows."""
     left = intake["read"] - intake["kept"]
     return (
         f"{intake['read']:,} rows read, {intake['kept']:,} complete, {left:,} in part or not at all"

@@ -26,14 +26,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow._arrays import Array, Words
 from whitecrow.data.opened import files_of
 
 FileStates = dict[str, list[int]]
 """By path: size, inode, time of change of the contents and of the inode."""
 
-Words = npt.NDArray[np.uint64]
 
 _MODULUS = 1 << 256
 _ROWS = 1 << 15  # so many rows stay in the processor's cache from one step to the next
@@ -250,7 +249,7 @@ def _list_words(column: Any) -> Words:
     return _hashed([lengths.astype(np.uint64), sums[ends] - sums[ends - lengths]], _LANES[0])
 
 
-def _with_nulls(values: npt.NDArray[Any], column: Any) -> Words:
+def _with_nulls(values: Array, column: Any) -> Words:
     words = values.view(np.uint64)
     if column.null_count:
         words = words.copy()

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow._arrays import Array
 from whitecrow.card import Card, Column, CsvFormat, TableChoice
 from whitecrow.data._csvfile import guessed_schema
 from whitecrow.data.columns import Decoded, also_selected, check_schema, dtype, selected
@@ -29,7 +29,7 @@ from whitecrow.data.values import decoded_type
 from whitecrow.errors import InvalidInput
 
 Progress = Callable[[int, int, str], None]
-Columns = dict[str, npt.NDArray[Any]]
+Columns = dict[str, Array]
 
 
 def read(
@@ -177,8 +177,8 @@ class Loader:
         self._clear()
 
     def _clear(self) -> None:
-        self._kept: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self.card.names}
-        self._left: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self.card.names}
+        self._kept: dict[str, list[Array]] = {name: [] for name in self.card.names}
+        self._left: dict[str, list[Array]] = {name: [] for name in self.card.names}
         self._kept_ids: list[Any] = []
         self._left_ids: list[Any] = []
         self.waiting = 0

@@ -50,7 +50,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from whitecrow._arrays import Floats
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 FIRST_DAY = datetime.date.min.toordinal() - _EPOCH
@@ -66,8 +67,6 @@ _EXACT_POWERS = 22
 rounded once."""
 
 _TEXTS = ("string", "large_string", "string_view")
-
-Doubles = npt.NDArray[np.float64]
 
 
 def decoded_type(arrow: Any) -> Any:
@@ -114,13 +113,7 @@ def text_array(values: list[str | None]) -> Any:
 
 
 def plain_text(value: object) -> str | None:
-    """Write a value of a source without types as text, so that the card alone says how it is read.
-
-    Examples
-    --------
-    >>> [plain_text(value) for value in (2004.0, -0.0, True, None, float("nan"), b"\\xff")]
-    ['2004', '0', 'true', None, None, '\\\\xff']
-    """
+    """Write a value of a source without types as text: the card alone says how it is read."""
     try:
         if value is None or type(value).__name__ in ("NAType", "NaTType"):
             return None
@@ -182,7 +175,7 @@ def texts(array: Any) -> Any:
     return array.cast(pyarrow.string())
 
 
-def numbers(array: Any, form: str = "") -> Doubles:
+def numbers(array: Any, form: str = "") -> Floats:
     """Return a decoded array as doubles: NaN where there is none, and one zero."""
     import pyarrow
     from pyarrow import types
@@ -199,14 +192,14 @@ def numbers(array: Any, form: str = "") -> Doubles:
     return np.where(missing, np.nan, values) + 0.0 if missing.any() else values + 0.0
 
 
-def _doubles(array: Any) -> Doubles:
+def _doubles(array: Any) -> Floats:
     if array.null_count:
         array = array.fill_null(float("nan"))
     # Not pyarrow's to_numpy, which imports pandas (half a second) where that is installed.
     return np.asarray(np.from_dlpack(array), dtype=np.float64)
 
 
-def _of_texts(array: Any) -> Doubles:
+def _of_texts(array: Any) -> Floats:
     import pyarrow
 
     try:
@@ -242,7 +235,7 @@ def number_or_none(text: str | None) -> float | None:
         return None
 
 
-def _of_decimals(array: Any) -> Doubles:
+def _of_decimals(array: Any) -> Floats:
     """Return the nearest doubles; Arrow's own cast is not correctly rounded."""
     import pyarrow
     from pyarrow import types
@@ -262,7 +255,7 @@ def _of_decimals(array: Any) -> Doubles:
     return values
 
 
-def days(array: Any, form: str = "") -> Doubles:
+def days(array: Any, form: str = "") -> Floats:
     """Return the days since 1970-01-01 of a decoded array, NaN where there is none."""
     import pyarrow
     from pyarrow import types

@@ -15,8 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow._arrays import Array
 from whitecrow.data import Dataset, Records
-from whitecrow.data.warehouse import Asked, RemoteDataset, Yields
+from whitecrow.data.warehouse import Asked, RemoteDataset
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.neighbours.parallel import side_by_side
 from whitecrow.noise import Source
@@ -121,12 +122,8 @@ def every_text(dataset: Dataset | RemoteDataset, name: str) -> dict[str | None, 
 
 
 def _counted_there(counting: Counting, dataset: RemoteDataset, asked: Asked) -> Counts:
-    counts = np.zeros(counting.size, dtype=np.int64)
     work = _Work(counting, alone=dataset.warehouse.spread)
-    for part in dataset.warehouse.work(asked, work, Yields(2, totals=True)):
-        cells = part.astype(np.int64)
-        np.add.at(counts, cells[:, 0], cells[:, 1])
-    return counts
+    return dataset.totals(asked, work, counting.size)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -172,7 +169,7 @@ class Answers(Protocol):
 
     def counts(
         self, cells: Counting, share: Fraction, tables: int, groups: Counts | None = None
-    ) -> tuple[npt.NDArray[Any], float]:
+    ) -> tuple[Array, float]:
         """Return the noisy counts of ``tables`` histograms that share a part, and the deviation."""
 
 

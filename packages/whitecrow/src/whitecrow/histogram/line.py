@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow._arrays import Flags
 from whitecrow.card import Column
 from whitecrow.data.values import FIRST_DAY, LAST_DAY
 
@@ -144,7 +145,7 @@ class Line:
         return np.asarray(edges[(edges > lower) & (edges < upper)])
 
 
-def _about_zero(lower: Floats, upper: Floats) -> npt.NDArray[np.bool_]:
+def _about_zero(lower: Floats, upper: Floats) -> Flags:
     """Return which cells reach zero, but not the ends of the line."""
     return np.asarray((lower <= 0.0) & (upper >= 0.0) & np.isfinite(upper - lower))
 

@@ -11,9 +11,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-import numpy.typing as npt
-
+from whitecrow._arrays import Ints
 from whitecrow.noise import Source, bulk
 from whitecrow.privacy import Unit
 from whitecrow.privacy.numbers import log_inverse_upper
@@ -65,7 +63,7 @@ class Noise:
         steep = min(0.5 / float(self.size), _STEEPEST)
         return 1.0 / (math.sqrt(2.0) * math.sinh(steep))
 
-    def added(self, counts: npt.NDArray[np.int64], source: Source | None) -> npt.NDArray[np.int64]:
+    def added(self, counts: Ints, source: Source | None) -> Ints:
         """Return the counts, each with its own draw: empty cells too."""
         draw = bulk.discrete_laplace if self.law == "laplace" else bulk.discrete_gaussian
         return counts + draw(self.size, len(counts), source)

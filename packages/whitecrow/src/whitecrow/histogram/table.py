@@ -12,8 +12,8 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow._arrays import Flags
 from whitecrow.card import LEAST_SCALE, MOST_SCALE, date_text
 from whitecrow.data import Card, Column
 from whitecrow.data.template import written
@@ -523,7 +523,7 @@ def _merged_numbers(parts: Sequence[Numbers], line: Line) -> Numbers:
     )
 
 
-def _groups(counts: Floats, full: npt.NDArray[np.bool_], target: float) -> Ints:
+def _groups(counts: Floats, full: Flags, target: float) -> Ints:
     """Number the cells of the result: about as many as one profile had where there are records.
 
     A cell that holds nothing but noise stays alone, so that bounds can end there, and so does one

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whitecrow._arrays import Counts, Matrix
 from whitecrow.errors import invalid
 from whitecrow.neighbours.plans import (
     checked_cap,
@@ -16,9 +17,6 @@ from whitecrow.neighbours.plans import (
     count_records,
 )
 from whitecrow.neighbours.relation import checked_form
-
-Counts = NDArray[np.int64]
-Matrix = NDArray[np.float64]
 
 
 def count_close(

@@ -7,12 +7,13 @@ import threading
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whitecrow._arrays import Counts, Matrix
 from whitecrow._compiled import KERNELS
 from whitecrow.neighbours._engine import LocalRecords, sparse_rows
 from whitecrow.neighbours.cells import GRID_COLUMNS
-from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
+from whitecrow.neighbours.index import Arranged, Progress, arranged
 from whitecrow.neighbours.plans import (
     checked_cap,
     checked_data,
@@ -24,8 +25,6 @@ from whitecrow.neighbours.plans import (
 )
 from whitecrow.neighbours.relation import Form, NeighbourRelation
 
-Counts = NDArray[np.int64]
-Matrix = NDArray[np.float64]
 Space = tuple[tuple[str, ...], Form]
 """What an index is over: columns, and how their values become vectors."""
 
@@ -122,7 +121,7 @@ class LocalEngine:
         values = self._values(space)
         if not len(values):
             return None
-        index = arranged(values, weights_for(space[1]), self._progress)
+        index = arranged(values, space[1], self._progress)
         KERNELS.use()  # building it has loaded them
         self._indexes.put(space, index, fixed=fixed)
         self._latest = None

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Floats
 from whitecrow.neighbours.devices import Device
 from whitecrow.neighbours.relation import LARGEST, MIXED, SQUARES, SUM, Form
 
@@ -34,7 +34,7 @@ class Narrow:
         return Narrow(self.values[first:last], self.reach)
 
 
-def centre_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def centre_of(values: Floats) -> Floats:
     """Return a place among the records: the medians of some, spread over the table."""
     some = values[:: max(1, len(values) // _SAMPLE)]
     # Halved: the sum of two values in the middle may be beyond the largest number.

@@ -13,14 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Counts, Flags, Matrix
 from whitecrow.neighbours.plans import count_records
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form, measures
 from whitecrow.neighbours.work import Group
-
-Matrix = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 _LEVELS = (0.25, 0.375, 0.5, 0.625, 0.75, 0.875)  # parts of the radius that rho may be
 _CANDIDATES = 256
@@ -38,7 +35,7 @@ class Pivots:
     outer: tuple[Group, ...]  # the same pivots, and what is within radius - rho
     open: float  # the part of the sample that they leave open
 
-    def holding(self, enough: NDArray[np.bool_]) -> tuple[Group, ...]:
+    def holding(self, enough: Flags) -> tuple[Group, ...]:
         """Return the coverings of the pivots that have been found to hold enough records."""
         groups, first = [], 0
         for group in self.outer:
@@ -93,7 +90,7 @@ def choose(
     )
 
 
-def _greedy(covers: NDArray[np.bool_]) -> tuple[list[int], NDArray[np.bool_]]:
+def _greedy(covers: Flags) -> tuple[list[int], Flags]:
     """Take the pivot that covers most of what is open, again and again."""
     still_open = covers
     chosen: list[int] = []
@@ -104,7 +101,7 @@ def _greedy(covers: NDArray[np.bool_]) -> tuple[list[int], NDArray[np.bool_]]:
             break
         chosen.append(best)
         still_open = still_open[:, ~still_open[best]]
-    covered: NDArray[np.bool_] = np.any(covers[chosen], axis=0)
+    covered: Flags = np.any(covers[chosen], axis=0)
     return chosen, covered
 
 

@@ -9,13 +9,9 @@ likes: so it decides only pairs that are farther from the threshold than all tha
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Counts, Flags, Matrix
 from whitecrow.neighbours.relation import SQUARES, Form, measures
-
-Matrix = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 FEWEST = 16
 """Records asked about from which on a product is worth preparing."""

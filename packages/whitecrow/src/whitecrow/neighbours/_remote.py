@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from whitecrow.data.warehouse import Asked, RemoteDataset, Work, Yields
+from whitecrow._arrays import Counts, Matrix
+from whitecrow.data.warehouse import Asked, RemoteDataset, Yields
 from whitecrow.neighbours import _pivots as pivots
 from whitecrow.neighbours import cells
 from whitecrow.neighbours.index import near_together
@@ -36,9 +37,6 @@ from whitecrow.neighbours.work import (
     Within,
     added,
 )
-
-Counts = NDArray[np.int64]
-Matrix = NDArray[np.float64]
 
 _MANY = 1024  # records asked about from which on it pays to bring near ones together
 
@@ -154,19 +152,17 @@ class RemoteEngine:
         """Return the inhabited cells and their records; too many where they are too many."""
         most = 4 * self._bounds.cells + 1
         everything = self._dataset.records(neighbour_relation.columns)
-        work = Histogram(lattice, most)
-        parts = self._warehouse.work(everything, work, Yields(2, totals=True, most=most))
-        listed = np.concatenate([np.empty((0, 2)), *parts]).astype(np.int64)
-        return np.column_stack(added(listed[:, 0], listed[:, 1]))
+        yields = Yields(2, totals=True, most=most)
+        listed = self._dataset.rows_of(everything, Histogram(lattice, most), yields)
+        return np.column_stack(added(*listed.T.astype(np.int64)))
 
     def _within(
         self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice, wanted: Counts
     ) -> Matrix:
         """Return the records of some cells."""
-        width = len(neighbour_relation.columns)
         everything = self._dataset.records(neighbour_relation.columns)
-        parts = self._warehouse.work(everything, Within(Cells(lattice, wanted)), Yields(width))
-        return np.concatenate([np.empty((0, width)), *parts])
+        yields = Yields(len(neighbour_relation.columns))
+        return self._dataset.rows_of(everything, Within(Cells(lattice, wanted)), yields)
 
     def _by_pivots(
         self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
@@ -185,8 +181,7 @@ class RemoteEngine:
         points, counts = [], []
         for share in range(shares):
             work = Uncovered(covers, share, shares, self._warehouse.spread)
-            parts = self._warehouse.work(everything, work, Yields(width))
-            asking = np.concatenate([np.empty((0, width)), *parts])
+            asking = self._dataset.rows_of(everything, work, Yields(width))
             found = self._count_in_turns(form, form.placed(asking), cap, everything)
             points.append(asking[found < cap])
             counts.append(found[found < cap])
@@ -211,9 +206,11 @@ class RemoteEngine:
             query = replace(query, groups=nearby.grouping(turn.held))
         together = GATHERED if moved else INDEXED
         work = partial(CountingNear, nearby, cap=cap, together=together, alone=spread)
-        return self._in_steps(
-            asking, lambda some: self._added(work(group=Group(form, some)), len(some), cap, query)
-        )
+
+        def count(some: Matrix) -> Counts:
+            return self._dataset.totals(query, work(group=Group(form, some)), len(some))
+
+        return np.minimum(self._in_steps(asking, count), cap)
 
     def _count_in_turns(self, form: Form, asking: Matrix, cap: int, query: Asked) -> Counts:
         """Count for many records, so many at a time as may be sent out together."""
@@ -231,15 +228,8 @@ class RemoteEngine:
     def _count(self, groups: tuple[Group, ...], cap: int, query: Asked) -> Counts:
         """Count close records among those of a query, where they are."""
         work = Counting(groups, cap, self._warehouse.spread)
-        return self._added(work, sum(len(group.asked) for group in groups), cap, query)
-
-    def _added(self, work: Work, asked: int, cap: int, query: Asked) -> Counts:
-        """Add up what the parts of a count have found."""
-        counts = np.zeros(asked, np.int64)
-        for part in self._warehouse.work(query, work, Yields(2, totals=True)):
-            places = part.astype(np.int64)
-            np.add.at(counts, places[:, 0], places[:, 1])
-        return np.minimum(counts, cap)
+        asked = sum(len(group.asked) for group in groups)
+        return np.minimum(self._dataset.totals(query, work, asked), cap)
 
     def _about(self, columns: tuple[str, ...]) -> int:
         """Return the number of records, or a bound on it if one is known unread."""
@@ -255,8 +245,7 @@ class RemoteEngine:
             return near
         # One reading finds the size too, where something like it is known before.
         part = min(1.0, self._bounds.sample / max(1, self._about(neighbour_relation.columns)))
-        parts = self._warehouse.work(everything, Sampled(part), Yields(width + 1))
-        drawn = np.concatenate([np.empty((0, width + 1)), *parts])
+        drawn = self._dataset.rows_of(everything, Sampled(part), Yields(width + 1))
         numbers = drawn[:, -1] == 1.0
         counted = int(drawn[numbers, 0].sum())
         self._dataset.remember_count(neighbour_relation.columns, counted)

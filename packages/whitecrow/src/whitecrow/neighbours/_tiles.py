@@ -16,17 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Counts, Matrix
 from whitecrow.neighbours._narrow import Narrow, band, centre_of, narrowed
 from whitecrow.neighbours._pivots import choose
 from whitecrow.neighbours.devices import Compile, Device, Launch
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.plans import scattered_step
 from whitecrow.neighbours.relation import LARGEST, Form, step
-
-Matrix = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 _FIRST = 4  # times the cap: records looked at before the first are dropped
 _GROWTH = 4  # from then on, one in this many of those seen so far before the next are dropped
@@ -185,11 +182,6 @@ def scattered_order(size: int, first: int = 0, last: int | None = None) -> Count
     """Return 0 .. size - 1 in steps of about 0.618 of the way round, or a run of that order.
 
     Sorted data then look shuffled: any run of the order is spread evenly over the data.
-
-    Examples
-    --------
-    >>> scattered_order(8), scattered_order(8, 2, 4)
-    (array([0, 5, 2, 7, 4, 1, 6, 3]), array([2, 7]))
     """
     run = np.arange(first, size if last is None else min(last, size), dtype=np.int64)
     return run * scattered_step(size) % max(size, 1)

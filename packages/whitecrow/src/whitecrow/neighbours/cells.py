@@ -17,11 +17,9 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow._arrays import Counts, Flags, Matrix
 from whitecrow.neighbours import parallel
 from whitecrow.neighbours.relation import MIXED, Form, step
-
-Matrix = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 _FINEST = (64, 24, 10, 6, 6)  # cells along one radius, at most, for one column, two, and so on
 MOST_COLUMNS = len(_FINEST)
@@ -85,7 +83,7 @@ class Lattice:
                     shift += 1
         return total
 
-    def inner(self, keys: Counts) -> NDArray[np.bool_]:
+    def inner(self, keys: Counts) -> Flags:
         """Say which cells are not outermost: those reach to infinity, and vouch for nobody."""
         inner = np.ones(len(keys), bool)
         for place, span in zip(self._places(keys), self._spans, strict=True):
@@ -127,7 +125,7 @@ class Lattice:
             parallel.run([partial(certify, sums, keys, *runs, cap, certified, *s) for s in spans])
         return Judged(self, keys, counts, np.flatnonzero(~(inner & certified)))
 
-    def touched(self, keys: Counts, chosen: Counts) -> NDArray[np.bool_]:
+    def touched(self, keys: Counts, chosen: Counts) -> Flags:
         """Say which cells may hold neighbours of the records of the chosen places, ascending."""
         runs = self._runs(1.0 - _MARGIN, -1)
         if self.total <= TABLE:
@@ -135,7 +133,7 @@ class Lattice:
 
             ends = np.zeros(self.total + 1, np.int32)
             mark(keys[chosen], *runs, ends)
-            touched: NDArray[np.bool_] = np.cumsum(ends)[keys] > 0
+            touched: Flags = np.cumsum(ends)[keys] > 0
             return touched
         far = int(np.max(np.abs(runs[0]) + runs[1]))
         first = int(np.searchsorted(keys, keys[chosen[0]] - far))

@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Array
 from whitecrow.errors import MissingExtra, NoDevice
 
 _PROCESSOR_BYTES = 1 << 25  # what a tile's arrays may take on a processor: about its cache
@@ -39,8 +39,8 @@ class Device:
 
     name: str  # the library and the hardware, for people
     # put, fetch: Copy a numpy array to the device, and an array of the device to numpy.
-    put: Callable[[NDArray[Any]], Any]
-    fetch: Callable[[Any], NDArray[Any]]
+    put: Callable[[Array], Any]
+    fetch: Callable[[Any], Array]
     maximum: Callable[[Any, Any], Any]  # the larger of two arrays, element by element
     single: Callable[[Any], Any]  # rounds an array to float32
     free: Callable[[], int]  # how many bytes of the device's memory may still be taken
@@ -114,10 +114,10 @@ def torch_device(where: str = "cuda") -> Device:
     torch: Any = importlib.import_module("torch")
     on_gpu = where != "cpu"
 
-    def put(values: NDArray[Any]) -> Any:
+    def put(values: Array) -> Any:
         return torch.tensor(values, device=where)
 
-    def fetch(values: Any) -> NDArray[Any]:
+    def fetch(values: Any) -> Array:
         return np.asarray(values.cpu().numpy())
 
     def free() -> int:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whitecrow._arrays import Counts, Matrix
 from whitecrow.neighbours._engine import LocalRecords, sparse_rows
 from whitecrow.neighbours._tiles import Scattered
 from whitecrow.neighbours.devices import Device, find_device
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.plans import checked_cap, checked_data, checked_records
 from whitecrow.neighbours.relation import Form, NeighbourRelation
-from whitecrow.neighbours.sphere import on_sphere
-
-Counts = NDArray[np.int64]
-Matrix = NDArray[np.float64]
 
 
 class GpuEngine:
@@ -64,22 +60,13 @@ class GpuEngine:
         self, asked: Matrix, relation: NeighbourRelation, form: Form, cap: int | None
     ) -> Counts:
         data = self._scattered(relation)
-        placed = _placed(asked, form)
-        return data.count_for(placed, form, checked_cap(cap, len(data), "engine"))
+        return data.count_for(form.placed(asked), form, checked_cap(cap, len(data), "engine"))
 
     def _scattered(self, relation: NeighbourRelation) -> Scattered:
         # Read and written once each: questions about other columns run in other threads.
         latest, wanted = self._latest, (relation.columns, relation.form().space)
         if latest is None or latest[:2] != wanted:
             values = checked_data(self._dataset.matrix(relation.columns), "engine")
-            placed = _placed(values, relation.form())
+            placed = relation.form().placed(values)
             self._latest = latest = *wanted, Scattered(self.device, placed)
         return latest[2]
-
-
-def _placed(values: Matrix, form: Form) -> Matrix:
-    """Return the vectors that the measure compares, also where the compiler is not installed."""
-    try:
-        return form.placed(values)
-    except ImportError:
-        return np.array([on_sphere(*place) for place in values.tolist()])

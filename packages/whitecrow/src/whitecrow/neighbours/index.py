@@ -8,8 +8,8 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Bytes, Counts, Flags, Int32s, Matrix, Singles
 from whitecrow.neighbours import parallel
 from whitecrow.neighbours._kernels.tables import (
     ALONE,
@@ -24,11 +24,6 @@ from whitecrow.neighbours._kernels.tables import (
     room_for,
 )
 from whitecrow.neighbours.relation import MIXED, Form
-
-Matrix = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Flags = NDArray[np.uint8]
-Rows = NDArray[np.int32]
 
 _PIECE = 1 << 13  # records that are copied into an index at once
 _AT_ONCE = 1 << 9
@@ -60,7 +55,7 @@ class Arranged:
     """Records in k-d order with everything that counting needs."""
 
     tables: Index  # the arrays that kernels read
-    ids: Rows  # for each place in the order, the row it came from
+    ids: Int32s  # for each place in the order, the row it came from
     # Whether the float32 filter is scaled and knows categories, as gower and hamming need it.
     mixed: bool
     faithful: bool  # whether float32 holds every category exactly; if not, the filter is not used
@@ -69,14 +64,9 @@ class Arranged:
 Count = Callable[[Arranged, Relation, Matrix, int], Counts]
 
 
-def weights_for(form: Form) -> tuple[Matrix, Flags] | None:
-    """Return the filter's weights and categories for a measure, or None for the plain ones."""
-    return _weights(np.array(form.scales)) if form.kind == MIXED else None
-
-
 def arranged(
     values: Readable,
-    mixture: tuple[Matrix, Flags] | None = None,
+    form: Form | None = None,
     progress: Progress | None = None,
     *,
     order: Counts | None = None,
@@ -85,15 +75,17 @@ def arranged(
 ) -> Arranged:
     """Build the index of at least one record; values are copied once, a piece at a time.
 
-    ``mixture`` is what :func:`weights_for` returned, ``order`` the rows to take, if not all. So
-    many of them as are ``ordered``, from the first on, have near ones together already; their
-    blocks are put in order among themselves, ``run`` by run.
+    ``form`` is the measure that the filter is for, ``order`` the rows to take, if not all. So many
+    of them as are ``ordered``, from the first on, have near ones together already; their blocks
+    are put in order among themselves, ``run`` by run.
     """
     from whitecrow.neighbours._kernels.tree import arrange
 
     size, columns = values.shape if order is None else (len(order), values.shape[1])
     blocks = -(-size // LANES)
-    weights, categories = mixture or (np.ones(columns), np.zeros(columns, np.uint8))
+    mixed = form is not None and form.kind == MIXED
+    scales = np.array(form.scales) if form is not None and mixed else np.ones(columns)
+    weights, categories = _weights(scales)
     flat = np.empty(blocks * LANES * columns)
     rows = flat[: size * columns].reshape(size, columns)
     if order is None:
@@ -131,7 +123,7 @@ def arranged(
     parallel.run([partial(_pack, packed, sides, step, *span) for span in spans])
     low, high = sides
     widest = float((0.5 * high.max(axis=0) - 0.5 * low.min(axis=0)).max())
-    units = _units(low, high, widest) if mixture is None else np.ones(blocks)
+    units = _units(low, high, widest) if not mixed else np.ones(blocks)
     frames[:, :columns] = np.where(categories, 0.0, 0.5 * low + 0.5 * high)
     frames[:, columns] = units
     described = (packed, weights, categories, frames, local, step)
@@ -141,7 +133,7 @@ def arranged(
     report(3, 3, "boxing records")
 
     tables = Index(size, packed, local, frames, weights, categories, int(categories.sum()), tree)
-    return Arranged(tables, ids, mixture is not None, _faithful(packed, categories))
+    return Arranged(tables, ids, mixed, _faithful(packed, categories))
 
 
 def _pack(packed: Matrix, sides: Matrix, step: int, first: int, last: int) -> None:
@@ -206,9 +198,9 @@ def _units(low: Matrix, high: Matrix, widest: float) -> Matrix:
 def _frame(
     packed: Matrix,
     weights: Matrix,
-    categories: Flags,
+    categories: Bytes,
     frames: Matrix,
-    local: NDArray[np.float32],
+    local: Singles,
     step: int,
     first: int,
     last: int,
@@ -233,7 +225,7 @@ def _frame(
             frames[here, columns + 3] = sizes.max(axis=(1, 2))
 
 
-def near_together(records: Matrix) -> Rows:
+def near_together(records: Matrix) -> Int32s:
     """Return an order of records in which near ones are together: that of an index."""
     from whitecrow.neighbours._kernels.tree import arrange
 
@@ -267,12 +259,12 @@ def count_in(
     index: Arranged,
     form: Form,
     asked: Matrix,
-    rows: Rows,
+    rows: Int32s,
     cap: int,
     progress: Progress | None = None,
     *,
     together: bool = True,
-) -> Rows:
+) -> Int32s:
     """Count neighbours for blocks (blocks x columns x 64) of records that lie together.
 
     Each block is counted ``together``, or each record alone: the counts are the same. ``rows`` has
@@ -312,16 +304,6 @@ def count_in(
     return counts
 
 
-def count_each(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
-    """Count neighbours for scattered records, one in each row."""
-    return _in_spans(_count_alone, index, form, asked, cap)
-
-
-def count_together(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
-    """Count neighbours for records of which near ones are together, the cap out of reach."""
-    return _in_spans(_count_together, index, form, asked, cap)
-
-
 def _in_spans(count: Count, index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
     if not asked.flags.writeable:
         asked = asked.copy()  # else the kernel would be compiled once more
@@ -356,18 +338,25 @@ def _count_together(index: Arranged, relation: Relation, asked: Matrix, cap: int
     return counts.astype(np.int64)
 
 
-def _weights(scales: Matrix) -> tuple[Matrix, Flags]:
+count_each = partial(_in_spans, _count_alone)
+"""Counts neighbours for scattered records, one in each row."""
+
+count_together = partial(_in_spans, _count_together)
+"""Counts neighbours for records of which near ones are together, the cap out of reach."""
+
+
+def _weights(scales: Matrix) -> tuple[Matrix, Bytes]:
     weights = np.ones_like(scales)
     np.divide(1.0, scales, out=weights, where=_moderate(scales))
     return weights, (scales == 0.0).astype(np.uint8)
 
 
-def _moderate(scales: Matrix) -> NDArray[np.bool_]:
+def _moderate(scales: Matrix) -> Flags:
     """Say which ranges have an inverse that is a good float; others leave the filter unused."""
     return (scales > 1e-100) & (scales < 1e100)
 
 
-def _faithful(blocks: Matrix, categories: Flags) -> bool:
+def _faithful(blocks: Matrix, categories: Bytes) -> bool:
     """Say whether every category survives the conversion to float32."""
     return all(
         bool((blocks[:, c] == blocks[:, c].astype(np.float32)).all())

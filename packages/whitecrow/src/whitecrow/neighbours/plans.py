@@ -17,8 +17,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whitecrow._arrays import Counts, Int32s, Matrix
 from whitecrow._compiled import KERNELS
 from whitecrow.errors import invalid
 from whitecrow.neighbours._kernels.tables import LANES, Relation
@@ -32,7 +33,6 @@ from whitecrow.neighbours.index import (
     count_each,
     count_in,
     count_together,
-    weights_for,
 )
 from whitecrow.neighbours.relation import SQUARES, Form, measures
 
@@ -45,9 +45,6 @@ def give_back() -> None:
     with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
-
-Matrix = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 _FEW = 128  # with fewer numbers in the question, looking at all records is cheaper than an index
 _MANY = 8  # records asked about are counted in groups when they are at least one in this many
@@ -69,7 +66,7 @@ def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts
         return _count_few(values, form, asked, cap)
     if asked.size < _FEW or size < LANES:
         return _scanned(values, form, asked, cap)
-    return count_through(arranged(values, weights_for(form)), form, asked, cap)
+    return count_through(arranged(values, form), form, asked, cap)
 
 
 def count_in_part(
@@ -85,10 +82,10 @@ def count_in_part(
     if not KERNELS.pay(_work(form, size, columns, len(asked))):
         return _count_few(values, form, asked, cap)
     if order is None:
-        index = arranged(values, weights_for(form))
+        index = arranged(values, form)
     else:
         run = _RUN if len(asked) * _SORTED > size else 0
-        index = arranged(values, weights_for(form), order=order(), ordered=size, run=run)
+        index = arranged(values, form, order=order(), ordered=size, run=run)
     return count_together(index, form, asked, cap)
 
 
@@ -120,7 +117,7 @@ def count_every(
         del values
         if pieces is not None:
             give_back()
-        index = arranged(records, weights_for(form), progress)
+        index = arranged(records, form, progress)
         found = _grouped(index, form, index, cap, progress)
         del index
         return found.astype(np.int64)
@@ -148,7 +145,7 @@ def count_indexed(
 
 def _grouped(
     index: Arranged, form: Form, asked: Arranged, cap: int, progress: Progress | None
-) -> NDArray[np.int32]:
+) -> Int32s:
     """Count for records that are arranged, near ones together: in groups where that pays."""
     blocks, size = asked.tables.blocks, index.tables.size
     soon = cap <= _SOON or cap == size <= _SMALL

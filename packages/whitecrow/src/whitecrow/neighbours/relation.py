@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Floats, Matrix
 from whitecrow.card import LEAST_SCALE, MOST_SCALE, Card, Column
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours.sphere import EARTH_RADIUS_KM, on_sphere
@@ -42,8 +43,6 @@ SCALED = {
 """The metrics that compare columns divided by their scales, and what they then are."""
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "haversine", "gower", *SCALED)
-
-Matrix = NDArray[np.float64]
 
 _FEW = 256  # points that plain Python moves to the sphere sooner than the compiler is loaded
 
@@ -76,33 +75,23 @@ class NeighbourRelation:
     levels: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        owner = "NeighbourRelation"
         given: object = self.columns
         columns = () if isinstance(given, str) else tuple(self.columns)
         if not columns or len(set(columns)) != len(columns):
-            raise invalid(
-                "NeighbourRelation", "columns", "name at least one column, each once", given
-            )
+            raise invalid(owner, "columns", "name at least one column, each once", given)
         if self.metric not in METRICS:
-            raise invalid(
-                "NeighbourRelation", "metric", f"one of {', '.join(METRICS)}", self.metric
-            )
+            raise invalid(owner, "metric", f"one of {', '.join(METRICS)}", self.metric)
         if self.metric == "haversine" and len(columns) != 2:
-            raise invalid(
-                "NeighbourRelation",
-                "columns",
-                "name two columns, latitude and longitude in degrees, for haversine",
-                columns,
-            )
+            must = "name two columns, latitude and longitude in degrees, for haversine"
+            raise invalid(owner, "columns", must, columns)
         object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "radius", checked_radius("NeighbourRelation", self.radius))
-        object.__setattr__(
-            self,
-            "ranges",
-            checked_ranges("NeighbourRelation", self.metric, self.ranges, len(columns)),
-        )
+        object.__setattr__(self, "radius", checked_radius(owner, self.radius))
+        ranges = checked_ranges(owner, self.metric, self.ranges, len(columns))
+        object.__setattr__(self, "ranges", ranges)
         if len(self.levels) != (len(columns) if self.metric == "mixed" else 0):
             must = "given for mixed, one for each column, and for no other metric"
-            raise invalid("NeighbourRelation", "levels", must, self.levels)
+            raise invalid(owner, "levels", must, self.levels)
 
     def form(self) -> Form:
         """Return what the relation comes down to: vectors, a measure and a threshold."""
@@ -307,12 +296,13 @@ def embedded(values: Matrix, metric: str) -> Matrix:
     """Return the vectors that the measure compares: for haversine, points of the unit sphere."""
     if metric != "haversine":
         return values
-    if len(values) <= _FEW:
-        return np.array([on_sphere(*place) for place in values.tolist()]).reshape(-1, 3)
-    from whitecrow.neighbours._kernels.metric import on_spheres
+    if len(values) > _FEW:
+        with suppress(ImportError):  # beside a GPU the compiler may be missing
+            from whitecrow.neighbours._kernels.metric import on_spheres
 
-    points: Matrix = on_spheres(values)
-    return points
+            points: Matrix = on_spheres(values)
+            return points
+    return np.array([on_sphere(*place) for place in values.tolist()]).reshape(-1, 3)
 
 
 def checked_form(
@@ -396,7 +386,7 @@ def measure(kind: int, a: Any, b: Any, scales: Any) -> Any:
     return total
 
 
-def measures(form: Form, columns: NDArray[np.float64], record: NDArray[np.float64]) -> Any:
+def measures(form: Form, columns: Floats, record: Floats) -> Any:
     """Return the measure between one record and many, given column by column.
 
     One beyond the largest number is infinite, as in compiled loops, and no radius is.

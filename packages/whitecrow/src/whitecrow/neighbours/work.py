@@ -12,21 +12,18 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Counts, Int32s, Ints, Matrix
 from whitecrow.data.warehouse import gathered
 from whitecrow.neighbours import parallel
 from whitecrow.neighbours.cells import COMPILED, Lattice, Turn, in_order
 from whitecrow.neighbours.plans import count_in_part, count_records
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
-Matrix = NDArray[np.float64]
-Counts = NDArray[np.int64]
-
 _SLACK = 1.0 + 1e-9  # far more than the predicate can round
 
 
-def possible_neighbours(asked: Matrix, values: Matrix, form: Form) -> NDArray[np.int64]:
+def possible_neighbours(asked: Matrix, values: Matrix, form: Form) -> Ints:
     """Return which of the records asked about may have neighbours among some values.
 
     Both are placed already.
@@ -118,13 +115,13 @@ class Uncovered:
             yield mine[open_]
 
 
-def numbered(counts: NDArray[np.int64], cap: int) -> Matrix:
+def numbered(counts: Ints, cap: int) -> Matrix:
     """Return the places and the counts, up to the cap, of those that are not 0."""
     places = np.flatnonzero(counts)
     return np.column_stack([places, np.minimum(counts[places], cap)]).astype(np.float64)
 
 
-def _shares(values: Matrix, shares: int) -> NDArray[np.int64]:
+def _shares(values: Matrix, shares: int) -> Ints:
     """Return the share of each record; equal records have one share."""
     if shares == 1:
         return np.zeros(len(values), np.int64)
@@ -235,7 +232,7 @@ class Cells:
         return places
 
     @cached_property
-    def _slots(self) -> tuple[NDArray[np.int32], int]:
+    def _slots(self) -> tuple[Int32s, int]:
         from whitecrow.neighbours._kernels.cells import slots_of
 
         bits = max(1, int(2 * len(self.keys) - 1).bit_length())

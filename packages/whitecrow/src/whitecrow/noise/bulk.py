@@ -19,17 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Flags, Ints, Words
 from whitecrow.noise._exact import WIDTH, Table
 from whitecrow.noise._integers import Gaussian, Geometric
 from whitecrow.noise._source import Rational, Source, positive_whole, ratio, refuse, system_source
-
-Words: TypeAlias = NDArray[np.uint64]
-Draws: TypeAlias = NDArray[np.int64]
 
 _LARGEST = 1 << 50  # scales up to here cannot overflow 64 bits
 _RADIX = 1024  # larger tables than those of a single draw: many draws share the work of making them
@@ -41,12 +37,12 @@ def draw_words(source: Source, size: int) -> Words:
     return np.frombuffer(octets, dtype="<u8").astype(np.uint64, copy=False)
 
 
-def _signs(source: Source, size: int) -> NDArray[np.bool_]:
+def _signs(source: Source, size: int) -> Flags:
     octets = source.bits(8 * (-(-size // 8))).to_bytes(-(-size // 8), "little")
     return np.unpackbits(np.frombuffer(octets, dtype=np.uint8), count=size).astype(np.bool_)
 
 
-def _indices(source: Source, table: Table, size: int) -> Draws:
+def _indices(source: Source, table: Table, size: int) -> Ints:
     words = draw_words(source, size)
     index = np.searchsorted(np.array(table.edges, dtype=np.uint64), words, side="right")
     sure = words < np.array(table.safe, dtype=np.uint64)[index]
@@ -55,7 +51,7 @@ def _indices(source: Source, table: Table, size: int) -> Draws:
     return index.astype(np.int64, copy=False)
 
 
-def _geometrics(source: Source, law: Geometric, size: int) -> Draws:
+def _geometrics(source: Source, law: Geometric, size: int) -> Ints:
     total = np.zeros(size, dtype=np.int64)
     for table, place in law.digits:
         total += _indices(source, table, size) * place
@@ -67,9 +63,9 @@ def _geometrics(source: Source, law: Geometric, size: int) -> Draws:
     return total
 
 
-def _two_sided(source: Source, magnitudes: Callable[[int], Draws], size: int) -> Draws:
+def _two_sided(source: Source, magnitudes: Callable[[int], Ints], size: int) -> Ints:
     """Give magnitudes a sign each, drawing again where the sign would make a second zero."""
-    parts: list[Draws] = []
+    parts: list[Ints] = []
     missing = size
     while missing:
         drawn = magnitudes(missing)
@@ -80,7 +76,7 @@ def _two_sided(source: Source, magnitudes: Callable[[int], Draws], size: int) ->
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _gaussian_magnitudes(source: Source, law: Gaussian, size: int) -> Draws:
+def _gaussian_magnitudes(source: Source, law: Gaussian, size: int) -> Ints:
     """Draw block, member and first coin word of ``size`` magnitudes; drop the refused ones."""
     index = _indices(source, law.table, size)
     far = np.flatnonzero(index == law.count)
@@ -112,7 +108,7 @@ def _bounded(value: Rational, limit: int, owner: str, parameter: str) -> tuple[i
     return numerator, denominator
 
 
-def geometric(x: Rational, size: int, source: Source | None = None) -> Draws:
+def geometric(x: Rational, size: int, source: Source | None = None) -> Ints:
     """Return ``size`` draws of :func:`whitecrow.noise.geometric`, for ``x`` of at least 2**-50.
 
     Examples
@@ -128,7 +124,7 @@ def geometric(x: Rational, size: int, source: Source | None = None) -> Draws:
     return _geometrics(source or system_source(), law, _size(size, owner))
 
 
-def discrete_laplace(scale: Rational, size: int, source: Source | None = None) -> Draws:
+def discrete_laplace(scale: Rational, size: int, source: Source | None = None) -> Ints:
     """Return ``size`` draws of :func:`whitecrow.noise.discrete_laplace`, scale at most 2**50.
 
     Examples
@@ -144,7 +140,7 @@ def discrete_laplace(scale: Rational, size: int, source: Source | None = None) -
     return _two_sided(origin, lambda n: _geometrics(origin, law, n), _size(size, owner))
 
 
-def discrete_gaussian(variance: Rational, size: int, source: Source | None = None) -> Draws:
+def discrete_gaussian(variance: Rational, size: int, source: Source | None = None) -> Ints:
     """Return ``size`` draws of :func:`whitecrow.noise.discrete_gaussian`, variance at most 2**100.
 
     Examples
@@ -173,7 +169,7 @@ def _below(source: Source, bounds: Words) -> Words:
     return drawn
 
 
-def polya(x: Rational, parts: int, size: int, source: Source | None = None) -> Draws:
+def polya(x: Rational, parts: int, size: int, source: Source | None = None) -> Ints:
     """Return draws, ``parts`` of which add up to a geometric variable of rate ``x``.
 
     Notes
@@ -199,7 +195,7 @@ def polya(x: Rational, parts: int, size: int, source: Source | None = None) -> D
     return kept
 
 
-def laplace_shares(scale: Rational, parts: int, size: int, source: Source | None = None) -> Draws:
+def laplace_shares(scale: Rational, parts: int, size: int, source: Source | None = None) -> Ints:
     """Return one party's draws: those of ``parts`` parties add up to discrete Laplace noise.
 
     The scale is that of the sum, at most 2**50.

@@ -9,12 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Flags, Floats, Ints
 from whitecrow._compiled import compiled, compiled_into
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 METRICS = {"euclidean": 0, "manhattan": 1, "chebyshev": 2}
 
@@ -56,7 +53,7 @@ def deepest_disc(
 
 
 @compiled(nogil=True)
-def _touching(centers: Floats, radii: Floats, weights: Ints) -> tuple[NDArray[np.bool_], Ints]:
+def _touching(centers: Floats, radii: Floats, weights: Ints) -> tuple[Flags, Ints]:
     """Say which discs touch, and what each weighs with all that touch it."""
     count = len(centers)
     near = np.zeros((count, count), np.bool_)
@@ -78,7 +75,7 @@ def _deepest_disc(
     centers: Floats,
     radii: Floats,
     weights: Ints,
-    near: NDArray[np.bool_],
+    near: Flags,
     most: Ints,
     order: Ints,
     floor: int,

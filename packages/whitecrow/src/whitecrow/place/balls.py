@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow._arrays import Array, Flags, Floats
 from whitecrow.card import Card
 from whitecrow.neighbours import NeighbourRelation
 from whitecrow.neighbours.relation import SCALED
@@ -82,15 +83,6 @@ class Balls:
 
     Of at most ``few`` discs numpy finds the deepest point. A compiled loop is quicker for any
     number, once it is loaded: a service loads it when it starts.
-
-    Examples
-    --------
-    >>> ball = {"columns": ["age"], "metric": "euclidean", "center": [30.0], "radius": 5.0}
-    >>> near, tenth = {**ball, "center": [38.0]}, Fraction(1, 10)
-    >>> list(Balls().touching(ball, [near]))
-    [True]
-    >>> Balls().depth(ball, tenth, [(near, tenth)], Fraction(0))
-    Fraction(1, 5)
     """
 
     def __init__(self, few: int = _FEW) -> None:
@@ -137,9 +129,19 @@ class Balls:
         return float(u), high, float(radius), 1e-9 * float(size)
 
     def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
-        """Say which of the others may share a point with a ball."""
+        """Say which of the others may share a point with a ball: no farther than both radii."""
         _, metric, ranges, _ = place_of(ball)
-        return [bool(one) for one in touching(metric, ranges, *_arrays(others), *_array(ball))]
+        (center, radius), (centers, radii) = _array(ball), _arrays(others)
+        both = radii + radius + (_ON_EARTH_KM if metric == "haversine" else 0.0)
+        touches = np.ones(len(centers), dtype=np.bool_)
+        if metric in _AT_LEAST_A_GAP:  # in one column: most balls are out of reach by the first
+            touches = np.abs(centers[:, 0] - center[0]) <= both
+        left = np.flatnonzero(touches)
+        if len(left):
+            distances = _distances(metric, ranges, centers[left], center)
+            touches[left] = (distances <= both[left]) | ~np.isfinite(distances)
+        listed: list[bool] = touches.tolist()
+        return listed
 
     def depth(
         self,
@@ -148,12 +150,27 @@ class Balls:
         met: Sequence[tuple[Location, Fraction]],
         enough: Fraction,
     ) -> Fraction:
-        """Bound the sum of ε at any point of a ball; no better than ``enough`` is needed."""
+        """Bound the sum of ε at a point of a ball, over it and the balls that it touches.
+
+        No better than ``enough`` is needed.
+        """
+        metric, (center, radius) = str(ball["metric"]), _array(ball)
+        scale, (own, least, *whole) = common([epsilon, enough, *(each for _, each in met)])
+        around = sum(whole)
+        inside = own + around  # never too little; exact where all of them share a point
+        exact = len(center) <= 2 and metric in _AT_LEAST_A_GAP  # then `deepest` knows the metric
+        if inside <= least or not whole or not exact:
+            return Fraction(inside, scale)
         centers, radii = _arrays([one for one, _ in met])
-        weights, metric = [e for _, e in met], str(ball["metric"])
-        return depth_inside(
-            metric, _array(ball), epsilon, centers, radii, weights, enough, few=self._few
-        )
+        if len(center) == 2 and len(whole) > _CROWD:
+            most = no_deeper_than(metric, centers - center, radii, radius, weights_of(whole))
+            return Fraction(min(inside, own + most), scale)
+        # Weighing the new ball above all others together puts the deepest point inside it.
+        # Of a few, all is told: what is known of each makes giving one of them back exact.
+        floor = least + around if len(whole) > _FEW else 0
+        centers, radii = np.concatenate([centers, center[None]]), np.append(radii, radius)
+        depth = deepest(metric, centers, radii, weights_of([*whole, inside]), floor, self._few)
+        return Fraction(depth - around, scale)
 
     def recount(self) -> Recount:
         """Begin with no balls, to compute anew what they cost together."""
@@ -190,35 +207,6 @@ def _arrays(balls: Sequence[Location]) -> tuple[Floats, Floats]:
     return centers, np.array([reach(float(one["radius"])) for one in balls])
 
 
-def depth_inside(
-    metric: str,
-    new: tuple[Floats, float],
-    epsilon: Fraction,
-    centers: Floats,
-    radii: Floats,
-    epsilons: Sequence[Fraction],
-    enough: Fraction,
-    *,
-    few: int = _FEW,
-) -> Fraction:
-    """Bound the sum of ε at a point of a new ball, over it and the balls that it touches."""
-    center, radius = new
-    scale, (own, least, *whole) = common([epsilon, enough, *epsilons])
-    around = sum(whole)
-    inside = own + around  # never too little; exact where all of them share a point
-    if inside <= least or not whole or not exact_in(metric, len(center)):
-        return Fraction(inside, scale)
-    if len(center) == 2 and len(whole) > _CROWD:
-        most = no_deeper_than(metric, centers - center, radii, radius, weights_of(whole))
-        return Fraction(min(inside, own + most), scale)
-    # Weighing the new ball above all others together puts the deepest point inside it.
-    # Of a few, all is told: what is known of each makes giving one of them back exact.
-    floor = least + around if len(whole) > _FEW else 0
-    centers, radii = np.concatenate([centers, center[None]]), np.append(radii, radius)
-    depth = deepest(metric, centers, radii, weights_of([*whole, inside]), floor, few)
-    return Fraction(depth - around, scale)
-
-
 def weights_of(whole: Sequence[int]) -> Weights:
     """Sums stay exact: Python's integers where 64 bits might not hold them."""
     return np.array(whole, dtype=np.int64 if 2 * sum(whole) < 2**63 else object)
@@ -244,34 +232,9 @@ def place_of(ball: Mapping[str, Any]) -> Place:
     )
 
 
-def exact_in(metric: str, width: int) -> bool:
-    """Say whether :func:`deepest` knows this metric in this many columns."""
-    return width <= 2 and metric in _AT_LEAST_A_GAP
-
-
 def reach(radius: float) -> float:
     """Return a radius with its margin; squares of huge radii overflow, and all is then close."""
     return np.inf if radius > _ENDLESS else radius * (1.0 + RELATIVE) + _ABSOLUTE
-
-
-def touching(
-    metric: str,
-    ranges: tuple[float, ...],
-    centers: Floats,
-    radii: Floats,
-    center: Floats,
-    radius: float,
-) -> NDArray[np.bool_]:
-    """Say which balls may share a point with one more: centres no farther than both radii."""
-    both = radii + radius + (_ON_EARTH_KM if metric == "haversine" else 0.0)
-    touches = np.ones(len(centers), dtype=np.bool_)
-    if metric in _AT_LEAST_A_GAP:  # in one column: most balls are out of reach already by the first
-        touches = np.abs(centers[:, 0] - center[0]) <= both
-    left = np.flatnonzero(touches)
-    if len(left):
-        distances = _distances(metric, ranges, centers[left], center)
-        touches[left] = (distances <= both[left]) | ~np.isfinite(distances)
-    return touches
 
 
 def _distances(metric: str, ranges: tuple[float, ...], centers: Floats, point: Floats) -> Floats:
@@ -350,7 +313,7 @@ def _deepest_disc(centers: Floats, radii: Floats, weights: Weights, floor: int, 
 
         return int(deepest_disc(centers, radii, weights, floor, RELATIVE, _ANGLE))
 
-    def touched(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def touched(rows: NDArray[np.intp]) -> Flags:
         """Say which discs touch these discs, themselves left out."""
         gaps = centers[rows, None] - centers
         with np.errstate(over="ignore"):
@@ -383,7 +346,7 @@ def _around(
     weights: Weights,
     rows: NDArray[np.intp],
     columns: NDArray[np.intp],
-    near: NDArray[np.bool_],
+    near: Flags,
 ) -> Weights:
     """Return, for each disc of the rows, the most that discs of the columns weigh on its circle.
 
@@ -417,8 +380,7 @@ def _around(
     return there + np.maximum(passing, 0)
 
 
-Floats: TypeAlias = NDArray[np.float64]
-Weights: TypeAlias = NDArray[Any]
+Weights: TypeAlias = Array
 """Whole numbers: 64 bits where they suffice for twice the sum, Python's own elsewhere."""
 
 RELATIVE = 1e-9
@@ -475,7 +437,7 @@ def _weigh(
     return weights_of
 
 
-def within(metric: str, vectors: Floats, length: Floats | float) -> NDArray[np.bool_]:
+def within(metric: str, vectors: Floats, length: Floats | float) -> Flags:
     """Say which vectors are no longer than a length; those too long for doubles count as short."""
     x, y = vectors[..., 0], vectors[..., 1]
     with np.errstate(over="ignore"):

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from whitecrow.counting.facts import OutlierFacts, outlier_counts, outlier_facts
-from whitecrow.counting.mechanism import noisy_count
+from whitecrow.counting.mechanism import OutlierFacts, noisy_count, outlier_counts, outlier_facts
 from whitecrow.data import Records
 from whitecrow.neighbours import Engine
 from whitecrow.noise import Source, top

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whitecrow.counting.calibration import Calibration, draw
-from whitecrow.counting.facts import OutlierFacts, outlier_facts
+from whitecrow.counting.mechanism import OutlierFacts, outlier_facts
 from whitecrow.data import Records
 from whitecrow.neighbours import Engine
 from whitecrow.noise import Source, exponential_mechanism

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow._arrays import Array, Ints, Matrix
 from whitecrow.card import Card, Column
 from whitecrow.data.columns import Decoded, exact_ids, recovered
 from whitecrow.data.dataset import Rejections
 from whitecrow.data.values import decoded
 
-Matrix = npt.NDArray[np.float64]
 Work = Callable[[Iterator[Matrix]], Iterator[Matrix]]
 """A part of a computation: takes the records of a partition in batches, yields rows of doubles.
 
@@ -38,7 +37,7 @@ class Asked:
     every: bool = False  # whether columns are wanted as they were read, NaN where missing
     # Takes rows, returns a whole number for each: rows of one number are worked on together, and
     # those of a negative one are not needed. For warehouses that move records between workers.
-    groups: Callable[[Matrix], npt.NDArray[np.int64]] | None = None
+    groups: Callable[[Matrix], Ints] | None = None
 
     def of(self, rows: Iterable[Rows]) -> Iterator[Matrix]:
         """Yield what is asked, of some records after others; nothing where there is none."""
@@ -135,7 +134,7 @@ class Stored:
             values = [categories[int(code)] for code in values]
         return Counter(values)
 
-    def _values(self, name: str) -> npt.NDArray[Any]:
+    def _values(self, name: str) -> Array:
         place = self.card.names.index(name)
         octets = self.octets(place)
         if _is_text(self.card.columns[place], kept=self.kept):
@@ -148,7 +147,7 @@ Rows = Decoded | Stored
 
 
 def blocks(
-    card: Card, kept: dict[str, npt.NDArray[Any]], left: dict[str, npt.NDArray[Any]]
+    card: Card, kept: dict[str, Array], left: dict[str, Array]
 ) -> Iterator[tuple[bool, int, list[bytes]]]:
     """Divide canonical columns into blocks: whether they pass the card, how many, and the bytes.
 
@@ -170,7 +169,7 @@ def _is_text(column: Column, *, kept: bool) -> bool:
     return column.type == "text" or (column.type == "category" and not kept)
 
 
-def _packed(values: npt.NDArray[Any], *, text: bool) -> bytes:
+def _packed(values: Array, *, text: bool) -> bytes:
     return json.dumps(values.tolist()).encode() if text else values.astype(np.float64).tobytes()
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow._arrays import Floats, Ints, Matrix
 from whitecrow.card import Card
 from whitecrow.data.dataset import Key, Rejections
 from whitecrow.data.opened import Opened
@@ -27,7 +27,6 @@ from whitecrow.data.reading import Loader, Progress, open_checked, stored_batche
 from whitecrow.data.sources import data_file, open_source
 from whitecrow.data.warehouse._protocol import (
     Asked,
-    Matrix,
     Stored,
     Warehouse,
     Work,
@@ -239,13 +238,11 @@ class RemoteDataset:
         """Count all records by a column of categories or texts; None is a missing value."""
         return dict(self.warehouse.texts(column))
 
-    def tally(
-        self, keys: Sequence[Key]
-    ) -> tuple[tuple[npt.NDArray[np.float64], ...], npt.NDArray[np.int64]]:
+    def tally(self, keys: Sequence[Key]) -> tuple[tuple[Floats, ...], Ints]:
         """Group the records by keys where they are; return the groups and their sizes."""
         asked = self.records([key.column for key in keys])
-        parts = self.warehouse.work(asked, partial(_tallied, keys), Yields(len(keys) + 1))
-        groups = _grouped(np.concatenate([np.empty((0, len(keys) + 1)), *parts]))
+        yields = Yields(len(keys) + 1)
+        groups = _grouped(self.rows_of(asked, partial(_tallied, keys), yields))
         columns = tuple(np.ascontiguousarray(column) for column in groups.T)
         return columns[:-1], columns[-1].astype(np.int64)
 
@@ -268,9 +265,21 @@ class RemoteDataset:
     def close(self) -> None:
         self.warehouse.close()
 
+    def rows_of(self, asked: Asked, work: Work, yields: Yields) -> Matrix:
+        """Do work where the records are; return all rows that it yields."""
+        parts = self.warehouse.work(asked, work, yields)
+        return np.concatenate([np.empty((0, yields.width)), *parts])
+
+    def totals(self, asked: Asked, work: Work, size: int) -> Ints:
+        """Do work that yields places and numbers; return the sum for each of so many places."""
+        sums = np.zeros(size, np.int64)
+        for part in self.warehouse.work(asked, work, Yields(2, totals=True)):
+            places = part.astype(np.int64)
+            np.add.at(sums, places[:, 0], places[:, 1])
+        return sums
+
     def _counted(self, asked: Asked) -> int:
-        parts = self.warehouse.work(asked, _lengths, Yields(1))
-        return int(np.concatenate([np.empty((0, 1)), *parts]).sum())
+        return int(self.rows_of(asked, _lengths, Yields(1)).sum())
 
 
 def _lengths(batches: Iterator[Matrix]) -> Iterator[Matrix]:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from whitecrow._arrays import Matrix
 from whitecrow.card import Card
 from whitecrow.data.columns import check_schema
 from whitecrow.data.dataset import Rejections
@@ -25,7 +26,7 @@ from whitecrow.data.fingerprints import added_marks
 from whitecrow.data.opened import File, Opened
 from whitecrow.data.reading import bare_card, listener
 from whitecrow.data.warehouse import workers as worker
-from whitecrow.data.warehouse._protocol import BATCH, Asked, Matrix, Rows, Work, Yields
+from whitecrow.data.warehouse._protocol import BATCH, Asked, Rows, Work, Yields
 from whitecrow.data.warehouse.workers import Part, parts_of, peeked
 from whitecrow.errors import InvalidInput, MissingExtra, NotReady
 

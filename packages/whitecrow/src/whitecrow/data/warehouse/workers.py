@@ -16,8 +16,8 @@ from itertools import chain, islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from whitecrow._arrays import Ints, Matrix
 from whitecrow.card import Card
 from whitecrow.data.columns import Decoded
 from whitecrow.data.fingerprints import RowMark
@@ -26,7 +26,6 @@ from whitecrow.data.reading import Loader
 from whitecrow.data.warehouse._protocol import (
     BATCH,
     Asked,
-    Matrix,
     Rows,
     Stored,
     Work,
@@ -224,9 +223,7 @@ def worked(
         pass
 
 
-def pack(
-    read: Reader, groups: Callable[[Matrix], npt.NDArray[np.int64]], batches: Iterator[Any]
-) -> Iterator[Any]:
+def pack(read: Reader, groups: Callable[[Matrix], Ints], batches: Iterator[Any]) -> Iterator[Any]:
     """Pack records by groups: what Spark moves between workers is few rows, and none a record."""
     import pyarrow
 

@@ -8,17 +8,14 @@ pairs that it leaves open by the reference predicate, as for groups (`count.py`)
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Floats, Ints
 from whitecrow.neighbours._kernels.filter import approach_alone, limits, margins
 from whitecrow.neighbours._kernels.inner import bare, inner
 from whitecrow.neighbours._kernels.lanes import lowest_bit, ones, real_lanes, tile_alone
 from whitecrow.neighbours._kernels.metric import close
 from whitecrow.neighbours._kernels.tables import ALONE, BRANCHES, LANES, Index, Relation, Workspace
 from whitecrow.neighbours._kernels.wide import compare_children
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 WAITING = 9 * BRANCHES
 """Nodes that wait: at most fifteen on each level, and nine levels hold more than 2^31 records."""

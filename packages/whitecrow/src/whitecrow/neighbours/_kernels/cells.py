@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Flags, Floats, Int32s, Ints
 from whitecrow.neighbours._kernels.inner import inner, kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Slots = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -65,7 +60,7 @@ def certify(
 
 
 @kernel
-def mark(keys: Ints, shifts: Ints, reaches: Ints, ends: Slots) -> None:
+def mark(keys: Ints, shifts: Ints, reaches: Ints, ends: Int32s) -> None:
     """Add 1 where each run of cells around some cells begins, and take it off where it ends."""
     for i in range(len(keys)):
         for run in range(len(shifts)):
@@ -116,7 +111,7 @@ def tally(
 
 
 @kernel
-def slots_of(keys: Ints, bits: int) -> Slots:
+def slots_of(keys: Ints, bits: int) -> Int32s:
     """Return a table of the places of some keys, for :func:`find`."""
     last = (1 << bits) - 1
     slots = np.full(1 << bits, -1, np.int32)
@@ -129,7 +124,7 @@ def slots_of(keys: Ints, bits: int) -> Slots:
 
 
 @kernel
-def find(keys: Ints, slots: Slots, bits: int, wanted: Ints, places: Ints) -> None:
+def find(keys: Ints, slots: Int32s, bits: int, wanted: Ints, places: Ints) -> None:
     """Write the place of each wanted key among some keys, -1 where it is none of them."""
     last = (1 << bits) - 1
     for i in range(len(wanted)):

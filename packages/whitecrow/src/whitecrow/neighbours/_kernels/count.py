@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Floats, Int32s, Ints
 from whitecrow.neighbours._kernels.alone import WAITING, insert
 from whitecrow.neighbours._kernels.filter import approach, limits, margins
 from whitecrow.neighbours._kernels.inner import bare, inner
@@ -39,10 +39,6 @@ from whitecrow.neighbours._kernels.tables import (
 )
 from whitecrow.neighbours._kernels.wide import compare_children
 from whitecrow.neighbours.relation import MIXED, step
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Rows = NDArray[np.int32]
 
 _QUARTER = LANES // 4
 
@@ -87,11 +83,11 @@ def count_blocks(
     index: Index,
     relation: Relation,
     asked: Floats,
-    rows: Rows,
+    rows: Int32s,
     cap: int,
     first: int,
     last: int,
-    counts: Rows,
+    counts: Int32s,
     together: bool = False,
 ) -> None:
     """Count the neighbours of some blocks of ``asked`` (blocks x columns x 64), up to ``cap``.
@@ -124,11 +120,11 @@ def _count(
     index: Index,
     relation: Relation,
     asked: Floats,
-    rows: Rows,
+    rows: Int32s,
     cap: int,
     first: int,
     last: int,
-    counts: Rows,
+    counts: Int32s,
     together: bool,
     group: Group,
     walk: Walk,
@@ -209,7 +205,7 @@ def _count(
 
 
 @inner
-def _gather(group: Group, asked: Floats, rows: Rows, first: int, take: int) -> int:
+def _gather(group: Group, asked: Floats, rows: Int32s, first: int, take: int) -> int:
     """Bring some records of a block together; return how many they are."""
     active = max(0, min(take, len(rows) - first))
     for i in range(active):
@@ -334,14 +330,14 @@ def _add(
 
 
 @inner
-def _give_up(group: Group, active: int, counts: Rows) -> None:
+def _give_up(group: Group, active: int, counts: Int32s) -> None:
     """Leave the records of a group to be counted alone."""
     for i in range(active):
         counts[group.rows[i]] = ALONE
 
 
 @inner
-def _leave(group: Group, i: int, last: int, cap: int, counts: Rows) -> None:
+def _leave(group: Group, i: int, last: int, cap: int, counts: Int32s) -> None:
     """Write the cap for a record and let the last one take its place."""
     counts[group.rows[i]] = cap
     group.rows[i] = group.rows[last]

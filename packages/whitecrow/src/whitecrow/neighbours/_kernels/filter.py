@@ -12,15 +12,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Floats
 from whitecrow.neighbours._kernels.inner import inner
 from whitecrow.neighbours._kernels.tables import Index, Relation, Workspace
 from whitecrow.neighbours.relation import LARGEST, MIXED, SQUARES, SUM
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Bytes = NDArray[np.uint8]
 
 _U = 2.0**-24
 _SMALLEST, _LARGEST = 2.0**-40, 2.0**40

@@ -21,13 +21,10 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner
 from whitecrow.neighbours._kernels.tables import LANES, LINES, Index, Workspace
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
-
-Floats = NDArray[np.float64]
 
 _WIDTH = 16
 _PARTS = LANES // _WIDTH

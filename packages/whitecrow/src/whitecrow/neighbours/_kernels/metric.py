@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 from numba.extending import register_jitable
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Floats, Ints
 from whitecrow.neighbours import relation, sphere
 from whitecrow.neighbours._kernels.inner import inner, kernel
 from whitecrow.neighbours._kernels.tables import Relation
 from whitecrow.neighbours.relation import step
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 RUN = 256
 """Records read in a row before jumping elsewhere."""

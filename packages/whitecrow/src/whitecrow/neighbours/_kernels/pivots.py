@@ -11,17 +11,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Floats, Ints
 from whitecrow.neighbours._kernels.filter import approach, margins, score_at
 from whitecrow.neighbours._kernels.inner import inner
 from whitecrow.neighbours._kernels.lanes import ones, real_lanes, tile
 from whitecrow.neighbours._kernels.metric import measure
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
 from whitecrow.neighbours.relation import SQUARES
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 PIVOTS = 4
 """Pivots in a group, each for a quarter of its records; an even number."""

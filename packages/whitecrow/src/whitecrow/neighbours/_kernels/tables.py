@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Ints = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
-Masks = NDArray[np.uint64]
+from whitecrow._arrays import Array, Bytes, Floats, Ints, Singles, Words
 
 LANES = 64
 """Records in a block: the bits of a mask."""
@@ -33,7 +28,7 @@ EXTRA = 4
 _LINE = 64  # bytes of a line of the processor's cache
 
 
-def aligned(shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
+def aligned(shape: tuple[int, ...], kind: type[np.generic]) -> Array:
     """Return room that begins with a line of the cache: vectors are read a sixth faster there."""
     size = math.prod(shape) * np.dtype(kind).itemsize
     room = np.empty(size + _LINE, np.uint8)
@@ -48,7 +43,7 @@ class WideTree(NamedTuple):
     # nodes x 2 x 16, the node that a child is, or -1 - block for a leaf; and how many records it
     # has.
     children: Ints
-    present: Masks  # one bit for each child that a node has
+    present: Words  # one bit for each child that a node has
 
 
 class Index(NamedTuple):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Floats, Int32s, Ints
 from whitecrow.neighbours._kernels.inner import bare, inner
 from whitecrow.neighbours._kernels.tables import LANES
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 _SAMPLE = 64
 _QUARTER = LANES // 4
@@ -33,14 +30,14 @@ def _widest(rows: Floats, start: int, stop: int, weights: Floats) -> int:
 
 
 @inner
-def _swap(rows: Floats, ids: Ints, i: int, j: int) -> None:
+def _swap(rows: Floats, ids: Int32s, i: int, j: int) -> None:
     for c in range(rows.shape[1]):
         rows[i, c], rows[j, c] = rows[j, c], rows[i, c]
     ids[i], ids[j] = ids[j], ids[i]
 
 
 @inner
-def _select(rows: Floats, ids: Ints, start: int, stop: int, cut: int, column: int) -> None:
+def _select(rows: Floats, ids: Int32s, start: int, stop: int, cut: int, column: int) -> None:
     """Move rows so that none before ``cut`` is above any from ``cut`` on, in one column."""
     low, high = start, stop - 1
     while high > low:
@@ -65,7 +62,9 @@ def _select(rows: Floats, ids: Ints, start: int, stop: int, cut: int, column: in
             return
 
 
-def arrange(rows: Floats, ids: Ints, weights: Floats, first: int, blocks: int, whole: bool) -> None:
+def arrange(
+    rows: Floats, ids: Int32s, weights: Floats, first: int, blocks: int, whole: bool
+) -> None:
     """Put a run of blocks in k-d order, down to quarters of blocks; or halve it once.
 
     A run is divided at the end of its left half, along its widest column.
@@ -75,13 +74,7 @@ def arrange(rows: Floats, ids: Ints, weights: Floats, first: int, blocks: int, w
 
 @bare
 def _arrange(
-    rows: Floats,
-    ids: Ints,
-    weights: Floats,
-    first: int,
-    blocks: int,
-    whole: bool,
-    waiting: NDArray[np.int64],
+    rows: Floats, ids: Int32s, weights: Floats, first: int, blocks: int, whole: bool, waiting: Ints
 ) -> None:
     # What waits begins with some quarter of a block and is so many quarters long.
     waiting[0, 0], waiting[0, 1] = 4 * first, 4 * blocks

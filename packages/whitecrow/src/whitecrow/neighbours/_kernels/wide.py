@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from whitecrow._arrays import Floats
 from whitecrow.neighbours._kernels.inner import inner
 from whitecrow.neighbours._kernels.lanes import single, spread
 from whitecrow.neighbours._kernels.tables import BRANCHES, Relation, WideTree
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
-
-Floats = NDArray[np.float64]
 
 _DOUBLE = ir.DoubleType()
 _I64 = ir.IntType(64)
