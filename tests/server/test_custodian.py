@@ -315,7 +315,8 @@ custodian = service.people.add("custodian", "custodian")
 service.members.invite(custodian, "ana", "analyst")
 
 def traced(statement):
-    if step in statement and (step in ("BEGIN", "COMMIT") or statement.lstrip().startswith("INSERT")):
+    words = statement.strip()
+    if step in words and words.startswith(("BEGIN", "COMMIT", "INSERT")):
         os.kill(os.getpid(), signal.SIGKILL)
 
 pool = [service.store._engine, service.ledger.database._engine]

@@ -321,11 +321,15 @@ class Model:
         """For each cell of each column how far out it lies, in deviations.
 
         A tail's share says nothing where it is below the noise; the distance from the middle, in
-        the logarithmic coordinate, keeps far values in their order.
+        the logarithmic coordinate, keeps far values in their order. A distribution that was fitted
+        has no noise.
         """
-        floor = max(self.marginal_noise, 1.0) / max(self.records, 1.0)
+        least = 1.0 / max(self.records, 1.0)
+        noisy = max(self.marginal_noise, 1.0) * least
         tails = []
         for grid, share, look in zip(self.grids, self.shares, self.looks, strict=True):
+            fitted = self.tail and self.near and grid.lower is not None and not grid.apart
+            floor = least if fitted else noisy
             if grid.ordered:
                 part, first = share[grid.apart :], grid.apart
                 below = np.cumsum(part)
