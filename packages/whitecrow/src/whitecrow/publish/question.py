@@ -168,8 +168,7 @@ class Publish(Question):
                 least=0,
                 help="About how many records come in one period, if that is known publicly.",
                 label="Records in a period",
-            ),
-            default=None,
+            )
         )
 
     class shortcuts(Shortcuts):
@@ -186,8 +185,7 @@ class Publish(Question):
             Ends(
                 help="SMALLEST,LARGEST: have the upper clip chosen privately between them.",
                 group="details",
-            ),
-            default=None,
+            )
         )
         clip_method: Choice[str] = Choice(
             METHODS, help="How it is chosen.", default="quantile", group="details"
