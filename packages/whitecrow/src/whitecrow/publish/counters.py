@@ -99,15 +99,6 @@ class Tree(Counter):
     Period ``t`` draws noise for the one node that ends there (``t`` is a multiple of its length);
     the running sum adds the nodes of the binary digits of ``t``. An event lies in at most
     ``floor(log2 horizon) + 1`` of these nodes.
-
-    Examples
-    --------
-    >>> tree = Tree(8)
-    >>> memory = tree.start()
-    >>> for amount in (1, 2, 3):
-    ...     memory, total = tree.step(memory, amount, 0)
-    >>> total, tree.levels
-    (6, 4)
     """
 
     horizon: int

@@ -441,13 +441,8 @@ class Publish(Question):
         errors = np.array([np.nan if p["error"] is None else p["error"] for p in series])
         figure = new_figure(8, 3.4)
         axes = figure.subplots()
-        band = {
-            "color": "#7aa6c2",
-            "alpha": 0.35,
-            "linewidth": 0,
-            "label": "two standard deviations",
-        }
-        axes.fill_between(times, values - 2 * errors, values + 2 * errors, **band)
+        ends, pale = (values - 2 * errors, values + 2 * errors), {"color": "#7aa6c2", "alpha": 0.35}
+        axes.fill_between(times, *ends, linewidth=0, label="two standard deviations", **pale)
         axes.plot(times, values, color="#1f4e79", linewidth=1.2, label="released")
         # The first, wide bands would squeeze the rest of the picture.
         steady = values[len(values) // 10 :]
