@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -178,9 +177,6 @@ class Start(Parameter[Mapping[str, tuple[Any, ...]], Mapping[str, Any]]):
 
     def from_text(self, text: str, owner: str) -> object:
         return json_object(text, self.flag)
-
-    def to_text(self, written: Any) -> str:
-        return json.dumps(written, ensure_ascii=False)
 
 
 _OPTIONS = {
