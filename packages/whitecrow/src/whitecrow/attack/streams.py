@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from whitecrow.data import Card, Column
 from whitecrow.noise import Source
-from whitecrow.publish import PublicationPlan, Publish, advance, fresh
-from whitecrow.publish.facts import Day
+from whitecrow.publish import Day, PublicationPlan, Publish, advance, fresh
 
 Floats = npt.NDArray[np.float64]
 
