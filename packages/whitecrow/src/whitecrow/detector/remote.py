@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.card import Column
+from whitecrow.data._tables import in_sql
 from whitecrow.data.opened import File
 from whitecrow.data.sources import open_source
 from whitecrow.data.values import FIRST_DAY, LAST_DAY
@@ -91,23 +92,23 @@ class _Text:
         """Of each model: the value, the end of the other names, and what its cells are."""
 
     def written(self, table: list[str], keep: list[str]) -> str:
-        source = ".".join(_quoted(part) for part in table)
+        source = ".".join(in_sql(part) for part in table)
         kept = [f"k{place}" for place in range(len(keep))]
         columns = map(self.detector.card.column, self.detector.columns)
         values = [f"{self._value(column)} AS v{place}" for place, column in enumerate(columns)]
-        first = [f"{_quoted(name)} AS {short}" for name, short in zip(keep, kept, strict=True)]
+        first = [f"{in_sql(name)} AS {short}" for name, short in zip(keep, kept, strict=True)]
         query = f"SELECT {_listed([*first, *values])} FROM {source}{self.fence}"  # noqa: S608 - names are quoted
         cells = self._buckets() if self.dialect is _POSTGRES else self._halvings()
         for parts, lists in (*cells, self._coordinates(), self._table_cells()):
             query = f"SELECT {_listed([*kept, *parts])} FROM {_beside(query, lists)}{self.fence}"  # noqa: S608 - of our own making
-        last = [f"{short} AS {_quoted(name)}" for name, short in zip(keep, kept, strict=True)]
+        last = [f"{short} AS {in_sql(name)}" for name, short in zip(keep, kept, strict=True)]
         score, lists = self._score()
         chosen = _listed([*last, f"{score} AS score"])
         return f"SELECT {chosen} FROM {_beside(query, lists)}\n"  # noqa: S608 - as above
 
     def _value(self, column: Column) -> str:
         """Return a double, or the code of a category; NULL where the record has no score."""
-        raw = _quoted(column.name)
+        raw = in_sql(column.name)
         if column.type == "category":
             return self._category(raw, column)
         if column.type == "date":
@@ -242,11 +243,6 @@ class _Text:
 
 _Step = tuple[list[str], list[str]]
 """What is chosen of the query before, and the arrays that stand beside it."""
-
-
-def _quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
 
 
 def _beside(query: str, lists: list[str]) -> str:
