@@ -117,13 +117,6 @@ class Buffered(Counter):
 
     Memory: three whole numbers and one a buffer, whatever the horizon. A period releases ``total +
     error``; each buffer decays and takes in the change of the error over the period's scale.
-
-    Examples
-    --------
-    >>> counter = Buffered(365, fitted(365))
-    >>> memory, first = counter.step(counter.start(), 5 << counter.bits, 0)
-    >>> first >> counter.bits, round(counter.multiple(0) / 2**48, 2), counter.multiple(364) / 2**48
-    (5, 1.73, 1.0)
     """
 
     horizon: int  # the number of periods
