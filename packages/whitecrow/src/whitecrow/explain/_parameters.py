@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly import DistanceAnomaly, read_model
 from whitecrow.anomaly.detectors import (
     Detector,
     FewWithin,
@@ -62,11 +62,8 @@ class DetectorChoice(Parameter[Rule, Any]):
 
     def parse(self, value: object, owner: str) -> Rule:
         if isinstance(value, Mapping):
-            if value.get("kind") == FewWithin.kind and "radius" in value:
-                value = {name: given for name, given in value.items() if name != "kind"}
-                value = DistanceAnomaly.from_json(value)
-            else:
-                value = detector_from_json(value)
+            model = value.get("kind") == FewWithin.kind and "radius" in value
+            value = read_model(value) if model else detector_from_json(value)
         if isinstance(value, str):
             value = self._named(value, owner)
         if isinstance(value, DistanceAnomaly):
