@@ -306,17 +306,16 @@ def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> A
     # A frame lends its own schema: what is added there, the frame believes to have.
     fields = [data.schema[name] for name in kept]
     schema = StructType([*fields, StructField("score", DoubleType())])
-    needed = list(dict.fromkeys([*kept, *detector.columns]))
-    work = _Scoring(detector.to_bytes(), tuple(kept))
+    octets = detector.to_bytes()
     if files:
         spark = data.sparkSession
         cores = spark.sparkContext.defaultParallelism if hasattr(spark, "sparkContext") else _CORES
         parts = parts_of(files, cores)
         if parts:
             numbers = spark.range(0, len(parts), 1, len(parts))
-            return numbers.mapInArrow(_FromFiles(parts, tuple(needed), work), schema)
-    chosen = data.select(*map(quoted, needed))
-    return chosen.mapInArrow(work, schema)
+            return numbers.mapInArrow(_Scoring(octets, tuple(kept), parts), schema)
+    needed = dict.fromkeys([*kept, *detector.columns])
+    return data.select(*map(quoted, needed)).mapInArrow(_Scoring(octets, tuple(kept)), schema)
 
 
 def _stored(path: Path) -> tuple[tuple[File, ...], Any]:
@@ -347,32 +346,23 @@ def _loaded(octets: bytes) -> Detector:
 
 @dataclass(frozen=True)
 class _Scoring:
-    """What Spark's workers do with batches of records."""
+    """What Spark's workers do with batches of records, or of numbers of parts they read."""
 
     octets: bytes
     kept: tuple[str, ...]
+    parts: tuple[Part, ...] = ()
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow
 
         detector = _loaded(self.octets)
+        if self.parts:
+            needed = tuple(dict.fromkeys([*self.kept, *detector.columns]))
+            numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+            batches = (batch for n in numbers for batch in self.parts[n].batches(needed))
         for batch in batches:
             scores = detector.scores(pyarrow.Table.from_batches([batch]))
             columns = [batch.column(name) for name in self.kept]
             yield pyarrow.record_batch(
                 [*columns, pyarrow.array(scores)], names=[*self.kept, "score"]
             )
-
-
-@dataclass(frozen=True)
-class _FromFiles:
-    """The same for parts of files, which the workers read by themselves."""
-
-    parts: tuple[Part, ...]
-    needed: tuple[str, ...]
-    work: _Scoring
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        numbers = (number for batch in batches for number in batch.column(0).to_pylist())
-        for number in numbers:
-            yield from self.work(self.parts[number].batches(self.needed))
