@@ -90,8 +90,7 @@ class PrivateClip(Declared):
         """
         if noise == "laplace":
             return budget
-        factor = 8 if self.method == "quantile" else 2
-        scale = 1 << 40
+        factor, scale = 8 if self.method == "quantile" else 2, 1 << 40
         value = budget * factor * scale * scale
         return Fraction(isqrt(value.numerator // value.denominator), scale)
 

@@ -437,8 +437,8 @@ class Publish(Question):
         """Draw a released series with its error band: public numbers only."""
         series = answer["series"]
         times = np.arange(len(series))
-        values = np.array([np.nan if p["value"] is None else p["value"] for p in series])
-        errors = np.array([np.nan if p["error"] is None else p["error"] for p in series])
+        # What is not there, None, becomes NaN.
+        values, errors = np.array([[p["value"], p["error"]] for p in series], dtype=float).T
         figure = new_figure(8, 3.4)
         axes = figure.subplots()
         ends, pale = (values - 2 * errors, values + 2 * errors), {"color": "#7aa6c2", "alpha": 0.35}
