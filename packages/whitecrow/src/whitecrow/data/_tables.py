@@ -20,6 +20,7 @@ from whitecrow.data.opened import (
     BATCH,
     Constants,
     Opened,
+    in_sql,
     inside,
     lake_kind,
     open_parts,
@@ -361,11 +362,6 @@ def _newest_metadata(path: Path) -> Path:
         )
     inside(str(newest[0]), path)
     return newest[0]
-
-
-def in_sql(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
 
 
 def _at(chosen: TableChoice) -> str:

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.card import Column
-from whitecrow.data._tables import in_sql
-from whitecrow.data.opened import File
+from whitecrow.data.opened import File, in_sql
 from whitecrow.data.sources import open_source
 from whitecrow.data.values import FIRST_DAY, LAST_DAY
 from whitecrow.data.warehouse.spark import quoted, session
