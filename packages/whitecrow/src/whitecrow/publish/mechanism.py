@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from math import isfinite
-from operator import sub
+from operator import add, sub
 from typing import Any
 
 import numpy as np
@@ -146,9 +146,8 @@ def turn(
     counter = stage.counter
     refined = [increment << counter.bits for increment in increments]
     inputs = zip(position.exact_memories, refined, noises, strict=True)
-    steps = [counter.step(*each) for each in inputs]
-    memories = tuple(memory for memory, _ in steps)
-    shown = tuple(base + total for base, (_, total) in zip(position.base, steps, strict=True))
+    memories, sums = zip(*[counter.step(*each) for each in inputs], strict=True)
+    shown = tuple(map(add, position.base, sums))
     if position.within + 1 < stage.length:
         after = Position(position.epoch, position.within + 1, memories, position.base)
     elif plan.view == "each_period":
