@@ -35,7 +35,7 @@ CACHES = {
     ("whitecrow/card.py", "_fingerprints"): "the card",
     ("whitecrow/explain/contexts.py", "bits"): "the question and the card",
     ("whitecrow/explain/contexts.py", "shifts"): "the question and the card",
-    ("whitecrow/explain/facts.py", "__post_init__"): "the shape of a context, and it ends with the question",
+    ("whitecrow/explain/mechanism.py", "__post_init__"): "the shape of a context, and it ends with the question",
     ("whitecrow/explain/unaccounted.py", "_flip_law"): "exact laws, for hazmat and the checks; no question uses it",
     ("whitecrow/explain/_utilities.py", "_check_everywhere"): "a utility and the card's sizes",
     ("whitecrow/place/balls.py", "_sheet_name"): "a queried ball",

@@ -27,6 +27,7 @@ IMPORTS = {
         "register_added",
     ): "modules whose questions and models the parent process registered",
     ("whitecrow/neighbours/devices.py", "_imported"): "called with cupy and torch",
+    ("whitecrow/anomaly/detectors/libraries.py", "_made"): "names of SHIPPED",
 }
 """Functions that import a module whose name is computed."""
 
@@ -43,6 +44,7 @@ LOOKUPS = {
         "__getattr__",
     ): "what the caller types: a method of the detector it holds",
     ("whitecrow_server/__init__.py", "__getattr__"): "a key of _WHERE",
+    ("whitecrow/anomaly/detectors/libraries.py", "_made"): "names of SHIPPED",
     ("whitecrow/declaration.py", "__getattr__"): "what our own surfaces ask of a parameter",
     ("whitecrow_audit/audit/shipped.py", "same_facts"): "fields of a dataclass",
     ("whitecrow/detector/file.py", "_sound"): "names of _NUMBERS",

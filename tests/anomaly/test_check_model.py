@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from whitecrow.anomaly import AnomalyModel, CountingModel, DistanceAnomaly
+from whitecrow.anomaly.graph import DatabaseGraph
 from whitecrow.anomaly.law import discrepancy
 from whitecrow.errors import InvalidInput
 from whitecrow.testing import check_model
@@ -137,6 +138,13 @@ def test_the_default_bound_is_right_for_every_model():
     report = check_model(Odd(), universe="abc", k=2, epsilon=1, size=5)
     assert report.passed
     assert report.worst_loss == pytest.approx(1.0)
+
+
+def test_databases_are_numbered_in_order():
+    graph = DatabaseGraph([0, 1], 2)
+    databases = [graph.records(number) for number in range(len(graph.counts))]
+    assert databases == [(), (1,), (1, 1), (0,), (0, 1), (0, 0)]
+    assert [graph.number(database) for database in databases] == list(range(6))
 
 
 def test_columns_make_named_records():

@@ -21,6 +21,7 @@ from whitecrow.anomaly.detectors import (
     LocalOutlierFactor,
     detector_from_json,
 )
+from whitecrow.anomaly.detectors.exact import moments
 from whitecrow.errors import InvalidInput
 from whitecrow.explain import _kernels as kernels
 
@@ -29,6 +30,11 @@ from whitecrow.explain import _kernels as kernels
 def lof(z, place, length, k, threshold, kd, first):
     """Call what only compiled functions can."""
     return kernels.lof(z, place, length, k, threshold, kd, first)
+
+
+def test_moments_are_exact_beyond_64_bits():
+    assert moments(np.array([1, 2, 4]), 2) == (1, 5)
+    assert moments(np.array([0, 2**62]), 0) == (2**62, 2**124)
 
 
 populations = st.lists(st.integers(-12, 12), min_size=1, max_size=30).map(

@@ -14,8 +14,7 @@ import whitecrow as wc
 from whitecrow.anomaly.detectors import FewWithin, FittedDetector, Grubbs, LocalOutlierFactor
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.explain import Explain
-from whitecrow.explain.facts import gather
-from whitecrow.explain.mechanism import searched
+from whitecrow.explain.mechanism import gather, searched
 from whitecrow.explain.unaccounted import law_of
 from whitecrow.privacy import compose
 

@@ -138,7 +138,7 @@ def test_all_and_some_utilities_agree(town, record):
 
 
 def test_very_different_levels_are_counted_too(town, record, monkeypatch):
-    from whitecrow.explain import facts as module
+    from whitecrow.explain import mechanism as module
 
     question = ask(record)
     narrow = gather(question, town).exact_graph.levels()

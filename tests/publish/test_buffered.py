@@ -41,6 +41,12 @@ def worst(counter: Buffered, times: np.ndarray) -> float:
     return unit * float(counter.deviations(times).max())
 
 
+def test_the_last_period_of_a_year_has_the_least_noise():
+    scales = multiples(Buffered(365, fitted(365)), 365)
+    assert (round(scales[0], 2), scales[-1]) == (1.73, 1.0)
+    assert (np.diff(scales) <= 0).all()
+
+
 @pytest.mark.parametrize("mechanism", ["buffered", "endless"])
 @given(increments=st.lists(st.integers(-50, 50), min_size=1, max_size=80))
 @settings(deadline=None, max_examples=30)

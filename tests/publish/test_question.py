@@ -299,6 +299,7 @@ def test_calendars_agree_with_themselves():
             date = datetime.date(1970, 1, 1) + datetime.timedelta(days=int(number))
             assert calendar.position(date) == index
             assert calendar.position(calendar.label(int(index))) == index
+    assert calendar.label(11) == "2020-02"
 
 
 def test_the_picture_is_drawn(tmp_path, trip_card):

@@ -12,8 +12,7 @@ from typing import Any
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column, read
 from whitecrow.explain import Explain, Isolation
-from whitecrow.explain.facts import ExplainFacts, gather
-from whitecrow.explain.mechanism import searched
+from whitecrow.explain.mechanism import ExplainFacts, gather, searched
 from whitecrow.explain.unaccounted import law_of
 from whitecrow_audit.audit.case import Case, Laws, both, worst_case
 from whitecrow_audit.audit.shipped import Asked, Records, table

@@ -31,14 +31,7 @@ Database = tuple[Hashable, ...]
 
 
 class DatabaseGraph:
-    """The databases of a universe with at most ``size`` records; columns make all combinations.
-
-    Examples
-    --------
-    >>> graph = DatabaseGraph([0, 1], 2)
-    >>> [graph.records(number) for number in range(len(graph.counts))]
-    [(), (1,), (1, 1), (0,), (0, 1), (0, 0)]
-    """
+    """The databases of a universe with at most ``size`` records; columns make all combinations."""
 
     def __init__(self, universe: Universe, size: int) -> None:
         self.universe, self.size = records_of(universe), size

@@ -86,8 +86,10 @@ def discrepancy(
             must = "equal to 'copies' at radius 0"
             raise invalid("discrepancy", "neighbours", must, (copies, neighbours))
         most = beta // own  # so many copies weigh no more than beta
-        if k < most:
-            return _distance_between_copies(copies, beta=most, k=k)
+        if k < most:  # the exact distance: a path of counts from most - k up
+            if copies < most - k:
+                return None
+            return most + 1 - copies if copies <= most else copies - most
     tau = beta + 1 - k * own
     if copies == 0:
         too_much, too_little = neighbours + own - beta, tau - own - neighbours
@@ -101,13 +103,6 @@ def discrepancy(
 def _steps(weight: int, own: int) -> int:
     """How many records it takes to add or remove a weight; none for what is not there."""
     return max(0, -(-weight // own))
-
-
-def _distance_between_copies(copies: int, *, beta: int, k: int) -> int | None:
-    """Return the exact distance at radius 0 for ``k < beta``: a path of counts from beta-k up."""
-    if copies < beta - k:
-        return None
-    return beta + 1 - copies if copies <= beta else copies - beta
 
 
 def novelty_discrepancy(neighbours: int, *, beta: int, own: int = 1) -> int:

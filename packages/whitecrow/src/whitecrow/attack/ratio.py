@@ -85,14 +85,9 @@ def _two_laws(
     others: npt.ArrayLike, outlier: float, epsilon: float, multiple: float
 ) -> tuple[float, float, float, float]:
     rest = np.asarray(others, dtype=np.float64)
-    without = float(rest.mean())
-    joined = (float(rest.sum()) + outlier) / (len(rest) + 1)
-    return (
-        without,
-        naive_scale(without, len(rest), epsilon, multiple),
-        joined,
-        naive_scale(joined, len(rest) + 1, epsilon, multiple),
-    )
+    without, joined = float(rest.mean()), (float(rest.sum()) + outlier) / (len(rest) + 1)
+    scale = naive_scale(without, len(rest), epsilon, multiple)
+    return without, scale, joined, naive_scale(joined, len(rest) + 1, epsilon, multiple)
 
 
 def naive_log_ratio(

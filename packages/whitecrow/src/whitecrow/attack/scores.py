@@ -106,11 +106,10 @@ def _freedom(size: int) -> float:
     half, total = size // 2, 0.0
     for positive in range(size + 1):
         rest = size - positive
-        upper = (
-            largest(half, positive)
-            if positive >= half
-            else positive - (rest - largest(size - half, rest))
-        )
+        if positive >= half:
+            upper = largest(half, positive)
+        else:
+            upper = positive - (rest - largest(size - half, rest))
         total += math.comb(size, positive) / 2.0**size * upper
     return 4 * total
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from whitecrow.data import Card, Column
 from whitecrow.noise import Source
-from whitecrow.publish import PublicationPlan, Publish, advance, fresh
-from whitecrow.publish.facts import Day
+from whitecrow.publish import Day, PublicationPlan, Publish, advance, fresh
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,10 +77,9 @@ def publish_days(
     A mean without a denominator (all noise) repeats the last one: the reader sees nothing new.
     """
     state = fresh(plan_for(len(days), clip, view=view, **budget))
-    last, shown = (clip[0] + clip[1]) / 2, []
+    shown = [(clip[0] + clip[1]) / 2]
     for day in days:
         state = advance(state, Day(np.asarray(day, dtype=np.float64)), source)
-        (point,) = state.last
-        last = last if point.value is None else point.value
-        shown.append(last)
-    return np.array(shown)
+        value = state.last[0].value
+        shown.append(shown[-1] if value is None else value)
+    return np.array(shown[1:])

@@ -20,6 +20,7 @@ from whitecrow.data.opened import (
     BATCH,
     Constants,
     Opened,
+    in_sql,
     inside,
     lake_kind,
     open_parts,
@@ -249,7 +250,7 @@ def open_duckdb(path: Path, chosen: TableChoice) -> Opened:
     def table() -> Any:
         session = connection.cursor()
         session.execute("SET TimeZone = 'UTC'")  # a day of a view is one of UTC
-        return session.table(_quoted(name))
+        return session.table(in_sql(name))
 
     with readable_as(path, readable):
         relation = table()
@@ -265,7 +266,7 @@ def open_duckdb(path: Path, chosen: TableChoice) -> Opened:
 
     def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
         wanted = [
-            f"CAST({_quoted(one)} AS VARCHAR) AS {_quoted(one)}" if one in as_text else _quoted(one)
+            f"CAST({in_sql(one)} AS VARCHAR) AS {in_sql(one)}" if one in as_text else in_sql(one)
             for one in names
         ]
         with readable_as(path, readable):
@@ -361,11 +362,6 @@ def _newest_metadata(path: Path) -> Path:
         )
     inside(str(newest[0]), path)
     return newest[0]
-
-
-def _quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
 
 
 def _at(chosen: TableChoice) -> str:

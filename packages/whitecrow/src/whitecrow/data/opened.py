@@ -238,3 +238,9 @@ def _kind(arrow: Any) -> str:
         return f"decimals of scale {arrow.scale}"
     kinds = (types.is_integer, types.is_floating, types.is_timestamp, types.is_date)
     return next((kind.__name__ for kind in kinds if kind(arrow)), str(arrow))
+
+
+def in_sql(name: str) -> str:
+    """Quote a name as standard SQL does."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'

@@ -179,8 +179,8 @@ class Detector:
         progress : callable, optional
             Called as ``progress(done, total, what)``.
         """
-        parts = list(self.batches(data, engine=engine, progress=progress))
-        return np.concatenate(parts) if parts else np.empty(0)
+        parts = self.batches(data, engine=engine, progress=progress)
+        return np.concatenate([np.empty(0), *parts])
 
     def batches(
         self, data: object, *, engine: str = "local", progress: Progress | None = None

@@ -35,9 +35,8 @@ class Tables:
     """The layout of all tables, side by side; public."""
 
     start: Int32s  # where the axes of each table begin
-    axis: (
-        Int32s  # what it cuts: column ``j``'s logarithmic coordinate ``j``, or rank ``columns + j``
-    )
+    # What it cuts: column ``j``'s logarithmic coordinate ``j``, or its rank ``columns + j``.
+    axis: Int32s
     offset: Int32s  # how an axis is cut into bins
     pace: Int32s
 

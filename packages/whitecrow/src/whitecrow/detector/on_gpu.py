@@ -1,4 +1,7 @@
-"""Learning and scoring on a GPU: the integers of :mod:`whitecrow.detector.scoring`."""
+"""Learning and scoring on a GPU: the integers of :mod:`whitecrow.detector.scoring`.
+
+Without a device, or where it compiles nothing, that module does it.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,24 @@ Kernels = dict[str, Callable[..., None]]
 
 
 def count_cells(
-    device: Device,
+    device: Device | None,
     columns: tuple[scoring.Encoder, ...],
     tables: Tables,
     rows: Floats,
     counts: Int64s,
 ) -> None:
     """Add one to a cell of every table for each record."""
-    if (kernels := _kernels(device)) is None or not len(rows):
+    if device is None or (kernels := _kernels(device)) is None or not len(rows):
         scoring.count_cells(tables, scoring.coordinates_of(columns, rows), counts)
     else:
         _count(device, kernels, columns, rows, _layout(device, tables), counts)
 
 
-def count_codes(device: Device, grids: tuple[Grid, ...], rows: Floats, counts: Int64s) -> None:
+def count_codes(
+    device: Device | None, grids: tuple[Grid, ...], rows: Floats, counts: Int64s
+) -> None:
     """Add one to a cell of every column's grid for each record."""
-    if (kernels := _kernels(device)) is None or not len(rows):
+    if device is None or (kernels := _kernels(device)) is None or not len(rows):
         scoring.count_codes(grids, rows, counts)
         return
     # A table of one axis a column, whose bins are the cells themselves.
@@ -69,10 +74,10 @@ def _count(
 
 
 def raw_scores(
-    device: Device, model: Model, columns: tuple[scoring.Encoder, ...], rows: Floats
+    device: Device | None, model: Model, columns: tuple[scoring.Encoder, ...], rows: Floats
 ) -> Int64s:
     """Return the scores of records in units of worth."""
-    if (kernels := _kernels(device)) is None or not len(rows):
+    if device is None or (kernels := _kernels(device)) is None or not len(rows):
         return scoring.raw_scores(model, columns, rows)
     tables, worths = model.joint
     coordinates = _coordinates(device, kernels, columns, rows)

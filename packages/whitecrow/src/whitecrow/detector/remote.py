@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.card import Column
-from whitecrow.data.opened import File
+from whitecrow.data.opened import File, in_sql
 from whitecrow.data.sources import open_source
 from whitecrow.data.values import FIRST_DAY, LAST_DAY
 from whitecrow.data.warehouse.spark import quoted, session
@@ -91,23 +91,23 @@ class _Text:
         """Of each model: the value, the end of the other names, and what its cells are."""
 
     def written(self, table: list[str], keep: list[str]) -> str:
-        source = ".".join(_quoted(part) for part in table)
+        source = ".".join(in_sql(part) for part in table)
         kept = [f"k{place}" for place in range(len(keep))]
         columns = map(self.detector.card.column, self.detector.columns)
         values = [f"{self._value(column)} AS v{place}" for place, column in enumerate(columns)]
-        first = [f"{_quoted(name)} AS {short}" for name, short in zip(keep, kept, strict=True)]
+        first = [f"{in_sql(name)} AS {short}" for name, short in zip(keep, kept, strict=True)]
         query = f"SELECT {_listed([*first, *values])} FROM {source}{self.fence}"  # noqa: S608 - names are quoted
         cells = self._buckets() if self.dialect is _POSTGRES else self._halvings()
         for parts, lists in (*cells, self._coordinates(), self._table_cells()):
             query = f"SELECT {_listed([*kept, *parts])} FROM {_beside(query, lists)}{self.fence}"  # noqa: S608 - of our own making
-        last = [f"{short} AS {_quoted(name)}" for name, short in zip(keep, kept, strict=True)]
+        last = [f"{short} AS {in_sql(name)}" for name, short in zip(keep, kept, strict=True)]
         score, lists = self._score()
         chosen = _listed([*last, f"{score} AS score"])
         return f"SELECT {chosen} FROM {_beside(query, lists)}\n"  # noqa: S608 - as above
 
     def _value(self, column: Column) -> str:
         """Return a double, or the code of a category; NULL where the record has no score."""
-        raw = _quoted(column.name)
+        raw = in_sql(column.name)
         if column.type == "category":
             return self._category(raw, column)
         if column.type == "date":
@@ -244,11 +244,6 @@ _Step = tuple[list[str], list[str]]
 """What is chosen of the query before, and the arrays that stand beside it."""
 
 
-def _quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
 def _beside(query: str, lists: list[str]) -> str:
     """Return what a query is chosen from: the one before, and a row of arrays."""
     arrays = f" CROSS JOIN (SELECT {_listed(lists)}) AS l" if lists else ""
@@ -310,17 +305,16 @@ def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> A
     # A frame lends its own schema: what is added there, the frame believes to have.
     fields = [data.schema[name] for name in kept]
     schema = StructType([*fields, StructField("score", DoubleType())])
-    needed = list(dict.fromkeys([*kept, *detector.columns]))
-    work = _Scoring(detector.to_bytes(), tuple(kept))
+    octets = detector.to_bytes()
     if files:
         spark = data.sparkSession
         cores = spark.sparkContext.defaultParallelism if hasattr(spark, "sparkContext") else _CORES
         parts = parts_of(files, cores)
         if parts:
             numbers = spark.range(0, len(parts), 1, len(parts))
-            return numbers.mapInArrow(_FromFiles(parts, tuple(needed), work), schema)
-    chosen = data.select(*map(quoted, needed))
-    return chosen.mapInArrow(work, schema)
+            return numbers.mapInArrow(_Scoring(octets, tuple(kept), parts), schema)
+    needed = dict.fromkeys([*kept, *detector.columns])
+    return data.select(*map(quoted, needed)).mapInArrow(_Scoring(octets, tuple(kept)), schema)
 
 
 def _stored(path: Path) -> tuple[tuple[File, ...], Any]:
@@ -351,32 +345,23 @@ def _loaded(octets: bytes) -> Detector:
 
 @dataclass(frozen=True)
 class _Scoring:
-    """What Spark's workers do with batches of records."""
+    """What Spark's workers do with batches of records, or of numbers of parts they read."""
 
     octets: bytes
     kept: tuple[str, ...]
+    parts: tuple[Part, ...] = ()
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow
 
         detector = _loaded(self.octets)
+        if self.parts:
+            needed = tuple(dict.fromkeys([*self.kept, *detector.columns]))
+            numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+            batches = (batch for n in numbers for batch in self.parts[n].batches(needed))
         for batch in batches:
             scores = detector.scores(pyarrow.Table.from_batches([batch]))
             columns = [batch.column(name) for name in self.kept]
             yield pyarrow.record_batch(
                 [*columns, pyarrow.array(scores)], names=[*self.kept, "score"]
             )
-
-
-@dataclass(frozen=True)
-class _FromFiles:
-    """The same for parts of files, which the workers read by themselves."""
-
-    parts: tuple[Part, ...]
-    needed: tuple[str, ...]
-    work: _Scoring
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        numbers = (number for batch in batches for number in batch.column(0).to_pylist())
-        for number in numbers:
-            yield from self.work(self.parts[number].batches(self.needed))

@@ -1,7 +1,7 @@
 """In which context is this record an outlier?
 
-``question.py`` says what is asked, ``facts.py`` sees the other records from the record,
-``search.py`` finds a context, ``mechanism.py`` releases it; ``proof.md`` proves what it costs.
+``question.py`` says what is asked, ``mechanism.py`` sees the other records from the record and
+releases a context, ``search.py`` finds it; ``proof.md`` proves what it costs.
 """
 
 from whitecrow.explain._utilities import (
@@ -11,8 +11,7 @@ from whitecrow.explain._utilities import (
     Population,
     register_utility,
 )
-from whitecrow.explain.facts import ExplainFacts, gather
-from whitecrow.explain.mechanism import release
+from whitecrow.explain.mechanism import ExplainFacts, gather, release
 from whitecrow.explain.question import Explain, cost
 from whitecrow.question import QuestionType
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly import DistanceAnomaly, read_model
 from whitecrow.anomaly.detectors import (
     Detector,
     FewWithin,
@@ -63,11 +62,8 @@ class DetectorChoice(Parameter[Rule, Any]):
 
     def parse(self, value: object, owner: str) -> Rule:
         if isinstance(value, Mapping):
-            if value.get("kind") == FewWithin.kind and "radius" in value:
-                value = {name: given for name, given in value.items() if name != "kind"}
-                value = DistanceAnomaly.from_json(value)
-            else:
-                value = detector_from_json(value)
+            model = value.get("kind") == FewWithin.kind and "radius" in value
+            value = read_model(value) if model else detector_from_json(value)
         if isinstance(value, str):
             value = self._named(value, owner)
         if isinstance(value, DistanceAnomaly):
@@ -179,9 +175,6 @@ class Start(Parameter[Mapping[str, tuple[Any, ...]], Mapping[str, Any]]):
     def from_text(self, text: str, owner: str) -> object:
         return json_object(text, self.flag)
 
-    def to_text(self, written: Any) -> str:
-        return json.dumps(written, ensure_ascii=False)
-
 
 _OPTIONS = {
     "distance": ("beta", "radius"),
@@ -195,34 +188,31 @@ class DetectorOptions(Shortcuts):
     """The parameters of the detectors that have short names, and of the isolation utility."""
 
     beta: Maybe[int, int] = Maybe(
-        Whole(help="distance: an outlier has at most this many records near.", group="model"),
-        default=None,
+        Whole(help="distance: an outlier has at most this many records near.", group="model")
     )
     radius: Maybe[float, float] = Maybe(
-        Number(least=0, help="distance: how near is near.", group="model"), default=None
+        Number(least=0, help="distance: how near is near.", group="model")
     )
     k: Maybe[int, int] = Maybe(
-        Whole(help="lof: neighbours (20).", label="Neighbours", group="details"), default=None
+        Whole(help="lof: neighbours (20).", label="Neighbours", group="details")
     )
     threshold: Maybe[Fraction, Exactly] = Maybe(
-        Exact(help="lof: an outlier's factor is above it (3/2).", group="details"), default=None
+        Exact(help="lof: an outlier's factor is above it (3/2).", group="details")
     )
     level: Maybe[Fraction, Exactly] = Maybe(
-        Exact(help="grubbs: the test's level (1/20).", group="details"), default=None
+        Exact(help="grubbs: the test's level (1/20).", group="details")
     )
     sides: Maybe[str, str] = Maybe(
-        Choice(("both", "high", "low"), help="grubbs: which ends (both).", group="details"),
-        default=None,
+        Choice(("both", "high", "low"), help="grubbs: which ends (both).", group="details")
     )
     bins: Maybe[str, str] = Maybe(
-        Name(help="histogram: how many, or sqrt (sqrt).", group="details"), default=None
+        Name(help="histogram: how many, or sqrt (sqrt).", group="details")
     )
     frequency: Maybe[Fraction, Exactly] = Maybe(
-        Exact(help="histogram: an outlier's bin holds a smaller share (1/400).", group="details"),
-        default=None,
+        Exact(help="histogram: an outlier's bin holds a smaller share (1/400).", group="details")
     )
     crowd: Maybe[int, int] = Maybe(
-        Whole(help="isolation: how many far records count fully.", group="details"), default=None
+        Whole(help="isolation: how many far records count fully.", group="details")
     )
 
     def expand(self, given: dict[str, Any]) -> dict[str, Any]:

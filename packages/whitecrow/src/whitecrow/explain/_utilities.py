@@ -240,10 +240,7 @@ class CustomUtility(Utility):
     def check(self, sizes: Mapping[str, int]) -> None:
         """Check the declared sensitivity for every shape of context and every population.
 
-        Parameters
-        ----------
-        sizes : mapping
-            How many values each attribute has on the card.
+        ``sizes`` says how many values each attribute has on the card.
         """
         work = prod(sizes.values()) * self.cells
         if work > _MOST_WORK or (self.edges and self.cells > _MOST_CELLS):

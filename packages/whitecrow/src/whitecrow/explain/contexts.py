@@ -156,17 +156,7 @@ def _whole(value: object) -> str:
 
 @dataclass(frozen=True)
 class Space:
-    """All contexts of one record: attributes, and which values are the record's own.
-
-    Examples
-    --------
-    >>> employer = Attribute("Employer", ("A", "B", "C"))
-    >>> space = Space((Attribute("Year", ("2003", "2004")), employer), (1, 0))
-    >>> space.bits, space.words(0b001)
-    (3, 'Year in {2004} and Employer in {A, B}')
-    >>> print(space.where(0b001))
-    "Year" IN ('2004') AND "Employer" IN ('A', 'B')
-    """
+    """All contexts of one record: attributes, and which values are the record's own."""
 
     attributes: tuple[Attribute, ...]  # smallest first; the first holds the highest bits
     own: tuple[int, ...]  # the record's value of each attribute

@@ -151,8 +151,7 @@ class Explain(Question):
                 least=0,
                 help="By how many records it is within beta where it stands out most.",
                 label="Margin",
-            ),
-            default=None,
+            )
         )
 
     class shortcuts(DetectorOptions):

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.explain.contexts import Space
-from whitecrow.explain.facts import ExplainFacts, gather
-from whitecrow.explain.mechanism import matching, searched
+from whitecrow.explain.mechanism import ExplainFacts, gather, matching, searched
 from whitecrow.explain.question import Explain
 from whitecrow.explain.search import TRIES, Draws, Graph
 from whitecrow.noise import Source

@@ -36,10 +36,7 @@ class ByColumn:
         return sum(grid.cells for grid in self.grids)
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        if self.device is None:
-            scoring.count_codes(self.grids, rows, counts)
-        else:
-            on_gpu.count_codes(self.device, self.grids, rows, counts)
+        on_gpu.count_codes(self.device, self.grids, rows, counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +53,7 @@ class ByTable:
         return int(self.tables.base[-1])
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        if self.device is None:
-            scoring.count_cells(self.tables, scoring.coordinates_of(self.columns, rows), counts)
-        else:
-            on_gpu.count_cells(self.device, self.columns, self.tables, rows, counts)
+        on_gpu.count_cells(self.device, self.columns, self.tables, rows, counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +71,7 @@ class ByScore:
 
     def count(self, rows: Matrix, counts: Counts) -> None:
         encoders = scoring.encoders(self.model)
-        if self.device is not None:
-            scores = on_gpu.raw_scores(self.device, self.model, encoders, rows)
-        else:
-            scores = scoring.raw_scores(self.model, encoders, rows)
+        scores = on_gpu.raw_scores(self.device, self.model, encoders, rows)
         # The cell of a score is the number of edges below it: alarms are strictly above an edge.
         cells = np.searchsorted(self.edges, scores, side="left")
         counts += np.bincount(cells, minlength=self.size)

@@ -155,9 +155,7 @@ _MOST_CATEGORIES = 1024
 class Learn(Question):
     """Learn a detector once; it scores any number of records, for ever, at no further price.
 
-    References
-    ----------
-    ``proof.md`` beside this file.
+    ``proof.md`` beside this file has the theorem.
 
     Examples
     --------

@@ -194,5 +194,4 @@ class Watch:
 
 def _newest(step: int) -> list[tuple[int, int]]:
     """The newest periods that are looked at: the last 1, 2, 4, ... of a step."""
-    lengths = [1 << k for k in range(step.bit_length())]
-    return [(step + 1 - length, step + 1) for length in lengths]
+    return [(step + 1 - (1 << k), step + 1) for k in range(step.bit_length())]

@@ -33,9 +33,7 @@ class Monitor(Question):
     gets the stored answer. ``window`` may change from step to step, too: both are read off the same
     releases.
 
-    References
-    ----------
-    ``proof.md`` beside this file.
+    ``proof.md`` beside this file has the theorem.
 
     Examples
     --------

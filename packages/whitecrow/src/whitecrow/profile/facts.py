@@ -74,13 +74,11 @@ class ProfileFacts(CellFacts):
         counts = np.array([*public, *([sum(rest)] if least is None else rest)], dtype=np.int64)
         missing, *noisy = noise.added(counts, source).tolist()
         noisy, rest = noisy[: len(listed)], noisy[len(listed) :]
-        named = []
+        named = {}
         if least is not None:
-            pairs = zip(unlisted, rest, strict=True)
-            named = [(text, count) for text, count in pairs if count >= least]
+            named = {text: n for text, n in zip(unlisted, rest, strict=True) if n >= least}
         kind, off = self.card.column(name).type, noise.deviation
-        values = (*listed, *(text for text, _ in named))
-        held = (*noisy, *(count for _, count in named))
+        values, held = (*listed, *named), (*noisy, *named.values())
         others = rest[0] if least is None else None
         return Categories(name, kind, values, held, missing, off, len(listed), least, others)
 

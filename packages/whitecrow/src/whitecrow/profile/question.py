@@ -58,9 +58,7 @@ class Profile(Question):
     No bounds need be known. The answer is a :class:`~whitecrow.histogram.TableProfile`, from which
     a card is drafted.
 
-    References
-    ----------
-    ``proof.md`` beside this file.
+    ``proof.md`` beside this file has the theorem.
 
     Examples
     --------

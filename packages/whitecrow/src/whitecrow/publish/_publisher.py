@@ -119,13 +119,9 @@ class Publisher:
         self._key = key or f"{card.name}:{digest(question)}"
         self._source = source
         plan = question.plan(card)
-        stored = self._store.load(self._key)
-        if stored is None:
-            self._state = fresh(plan)
-            if not self._store.save(self._key, 0, to_store(self._state)):
-                self._reload()
-        else:
-            self._state = from_store(stored[1])
+        if self._store.load(self._key) is None:  # unless another writer is first
+            self._store.save(self._key, 0, to_store(fresh(plan)))
+        self._state = self._stored()
         # Once chosen, a private clip stands in the stored plan and nowhere else.
         if replace(self._state.plan, upper=plan.upper) != plan:
             raise InvalidInput("The store holds another publication under this key.")
@@ -224,7 +220,7 @@ class Publisher:
             if self._store.save(self._key, self.closed + 1, point):
                 self._state = state
                 return self._state.last
-            self._reload()
+            self._state = self._stored()
         raise LedgerBusy("Another process keeps updating this publication; try again.")
 
     def _advanced(self, day: Day) -> tuple[PublisherState, dict[str, Any]]:
@@ -238,11 +234,11 @@ class Publisher:
         self._store.fail()
         raise failure()
 
-    def _reload(self) -> None:
+    def _stored(self) -> PublisherState:
         stored = self._store.load(self._key)
         if stored is None:
             raise LedgerUnusable("The stored state of this publication has gone.")
-        self._state = from_store(stored[1])
+        return from_store(stored[1])
 
 
 def _numbers(name: str, values: Values) -> npt.NDArray[np.float64]:

@@ -115,17 +115,8 @@ def _ends(horizon: int) -> tuple[int, ...]:
 class Buffered(Counter):
     """Running sums through a strategy in buffers.
 
-    Notes
-    -----
     Memory: three whole numbers and one a buffer, whatever the horizon. A period releases ``total +
     error``; each buffer decays and takes in the change of the error over the period's scale.
-
-    Examples
-    --------
-    >>> counter = Buffered(365, fitted(365))
-    >>> memory, first = counter.step(counter.start(), 5 << counter.bits, 0)
-    >>> first >> counter.bits, round(counter.multiple(0) / 2**48, 2), counter.multiple(364) / 2**48
-    (5, 1.73, 1.0)
     """
 
     horizon: int  # the number of periods
@@ -179,8 +170,6 @@ class Buffered(Counter):
     def reach(self, bound: int, channels: int = 1) -> tuple[int, int]:
         """Return upper bounds, every period's effect in units of its own :meth:`multiple`.
 
-        Notes
-        -----
         ``proof.md`` 4: a column has norm at most 1 times the event's size. The floors add at most
         1 and the rounding of the buffers a period and channel: by Minkowski's inequality that
         times the root of the horizon, and of the number of channels (at most 3/2), to the norm.

@@ -65,14 +65,11 @@ class PrivateClip(Declared):
 
     def settle(self) -> None:
         """Refuse candidates that are none."""
+        most = self.smallest * 2**_MOST_CANDIDATES
         for name, must, wrong in (
             ("largest", "above 'smallest'", self.largest <= self.smallest),
             ("smallest", "above 'lower'", self.smallest <= self.lower),
-            (
-                "largest",
-                "at most 2^200 times 'smallest'",
-                self.largest > self.smallest * 2**_MOST_CANDIDATES,
-            ),
+            ("largest", "at most 2^200 times 'smallest'", self.largest > most),
         ):
             if wrong:
                 raise invalid("PrivateClip", name, must, str(getattr(self, name)))
@@ -88,15 +85,12 @@ class PrivateClip(Declared):
     def epsilon(self, budget: Fraction, noise: str) -> Fraction:
         """Return the epsilon of the choice, from its part of an epsilon or a rho.
 
-        Notes
-        -----
         The exponential mechanism has bounded range, so epsilon costs epsilon^2/8 in rho (Cesar and
         Rogers 2021); sparse vector costs epsilon^2/2. The root is rounded down.
         """
         if noise == "laplace":
             return budget
-        factor = 8 if self.method == "quantile" else 2
-        scale = 1 << 40
+        factor, scale = 8 if self.method == "quantile" else 2, 1 << 40
         value = budget * factor * scale * scale
         return Fraction(isqrt(value.numerator // value.denominator), scale)
 
@@ -117,8 +111,6 @@ def choose(
 ) -> Fraction:
     """Return one of the candidates, epsilon-DP for any ``contribution`` records that come together.
 
-    Notes
-    -----
     Quantile ``a/b``: with ``g(c) = b #{v > c} - (b-a) n``, which one record moves by at most
     ``max(a, b-a)``, the utility of candidate ``c_i`` is 0 where the quantile lies between the
     candidate before and this one (``g(c_i) <= 0 <= g(c_{i-1})``) and falls with the distance from

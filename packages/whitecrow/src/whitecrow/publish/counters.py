@@ -8,6 +8,7 @@ at ``t`` is a function of the noisy numbers up to ``t`` and the privacy proof is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ def retired(mechanism: str) -> str:
     )
 
 
-class Counter:
+class Counter(Protocol):
     """What the publisher needs of a counter."""
 
     bits: int
@@ -41,15 +42,12 @@ class Counter:
 
     def start(self) -> Memory:
         """Return the memory before the first period."""
-        raise NotImplementedError
 
     def step(self, memory: Memory, increment: int, noise: int) -> tuple[Memory, int]:
         """Take in one period and its noise; return the new memory and what is released."""
-        raise NotImplementedError
 
     def reach(self, bound: int, channels: int = 1) -> tuple[int, int]:
         """Return the l1 norm and the squared l2 norm of one event's effect, or upper bounds."""
-        raise NotImplementedError
 
     def multiple(self, within: int) -> int:
         """Return the scale of a period's noise over the epoch's, in units of ``2^-PRECISION``."""
@@ -57,7 +55,6 @@ class Counter:
 
     def deviations(self, times: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the standard deviation of the release at ``times`` over that of one draw."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -102,15 +99,6 @@ class Tree(Counter):
     Period ``t`` draws noise for the one node that ends there (``t`` is a multiple of its length);
     the running sum adds the nodes of the binary digits of ``t``. An event lies in at most
     ``floor(log2 horizon) + 1`` of these nodes.
-
-    Examples
-    --------
-    >>> tree = Tree(8)
-    >>> memory = tree.start()
-    >>> for amount in (1, 2, 3):
-    ...     memory, total = tree.step(memory, amount, 0)
-    >>> total, tree.levels
-    (6, 4)
     """
 
     horizon: int

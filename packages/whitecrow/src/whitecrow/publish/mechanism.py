@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from math import isfinite
-from operator import sub
+from operator import add, sub
 from typing import Any
 
 import numpy as np
@@ -144,18 +144,14 @@ def turn(
     """Close one period: the new position, and the released running sums in refined units."""
     stage = plan.stage(position.epoch)
     counter = stage.counter
-    memories, released = [], []
-    for memory, base, increment, noise in zip(
-        position.exact_memories, position.base, increments, noises, strict=True
-    ):
-        memory, sum_now = counter.step(memory, increment << counter.bits, noise)
-        memories.append(memory)
-        released.append(base + sum_now)
-    shown = tuple(released)
+    refined = [increment << counter.bits for increment in increments]
+    inputs = zip(position.exact_memories, refined, noises, strict=True)
+    memories, sums = zip(*[counter.step(*each) for each in inputs], strict=True)
+    shown = tuple(map(add, position.base, sums))
     if position.within + 1 < stage.length:
-        after = Position(position.epoch, position.within + 1, tuple(memories), position.base)
+        after = Position(position.epoch, position.within + 1, memories, position.base)
     elif plan.view == "each_period":
-        after = Position(position.epoch + 1, 0, tuple(memories), position.base)
+        after = Position(position.epoch + 1, 0, memories, position.base)
     else:
         # A new epoch starts from what was released, so no event has a part in two epochs.
         start = plan.stage(position.epoch + 1).counter.start()
@@ -194,15 +190,10 @@ def to_store(state: PublisherState) -> dict[str, Any]:
 def from_store(data: Mapping[str, Any]) -> PublisherState:
     """Read what :func:`to_store` wrote; whole numbers of any length stay exact."""
     try:
-        waiting = data["waiting"]
+        waiting, memories = data["waiting"], tuple(map(tuple, data["memories"]))
         return PublisherState(
             plan=PublicationPlan.from_json(data["plan"]),
-            exact_position=Position(
-                epoch=data["epoch"],
-                within=data["within"],
-                exact_memories=tuple(tuple(memory) for memory in data["memories"]),
-                base=tuple(data["base"]),
-            ),
+            exact_position=Position(data["epoch"], data["within"], memories, tuple(data["base"])),
             done=data["done"],
             exact_waiting=None
             if waiting is None

@@ -36,14 +36,7 @@ class Moment(Parameter[str, Any]):
 
 @dataclass(frozen=True)
 class Calendar:
-    """Periods of equal name from a public start: days, weeks, months, or steps of a number.
-
-    Examples
-    --------
-    >>> months = Calendar.of("2019-03-01", "month")
-    >>> months.label(11), months.position("2020-02-17")
-    ('2020-02', 11)
-    """
+    """Periods of equal name from a public start: days, weeks, months, or steps of a number."""
 
     start: str  # the first moment of the first period: an ISO date, or a number as text
     # ``"day"``, ``"week"``, ``"month"``, or the length of a period as an exact number in text.

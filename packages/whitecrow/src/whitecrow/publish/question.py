@@ -168,8 +168,7 @@ class Publish(Question):
                 least=0,
                 help="About how many records come in one period, if that is known publicly.",
                 label="Records in a period",
-            ),
-            default=None,
+            )
         )
 
     class shortcuts(Shortcuts):
@@ -186,8 +185,7 @@ class Publish(Question):
             Ends(
                 help="SMALLEST,LARGEST: have the upper clip chosen privately between them.",
                 group="details",
-            ),
-            default=None,
+            )
         )
         clip_method: Choice[str] = Choice(
             METHODS, help="How it is chosen.", default="quantile", group="details"
@@ -439,17 +437,12 @@ class Publish(Question):
         """Draw a released series with its error band: public numbers only."""
         series = answer["series"]
         times = np.arange(len(series))
-        values = np.array([np.nan if p["value"] is None else p["value"] for p in series])
-        errors = np.array([np.nan if p["error"] is None else p["error"] for p in series])
+        # What is not there, None, becomes NaN.
+        values, errors = np.array([[p["value"], p["error"]] for p in series], dtype=float).T
         figure = new_figure(8, 3.4)
         axes = figure.subplots()
-        band = {
-            "color": "#7aa6c2",
-            "alpha": 0.35,
-            "linewidth": 0,
-            "label": "two standard deviations",
-        }
-        axes.fill_between(times, values - 2 * errors, values + 2 * errors, **band)
+        ends, pale = (values - 2 * errors, values + 2 * errors), {"color": "#7aa6c2", "alpha": 0.35}
+        axes.fill_between(times, *ends, linewidth=0, label="two standard deviations", **pale)
         axes.plot(times, values, color="#1f4e79", linewidth=1.2, label="released")
         # The first, wide bands would squeeze the rest of the picture.
         steady = values[len(values) // 10 :]

@@ -124,9 +124,8 @@ class Subspaces(Question):
 
     def model_in(self, subspace: Subspace) -> DistanceAnomaly:
         """Return the model as it applies in a subspace."""
-        return (
-            counting.normalised_model(self.model, len(subspace)) if self.normalised else self.model
-        )
+        size = len(subspace)
+        return counting.normalised_model(self.model, size) if self.normalised else self.model
 
     def neighbour_relation(self, subspace: Subspace, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" in a subspace."""
@@ -225,14 +224,12 @@ class Subspaces(Question):
         return words, figures
 
     def says(self, answer: Any) -> Said:
-        rows = [["Place", "Columns"]]
+        counted = any(isinstance(subspace, dict) for subspace in answer)
+        rows = [["Place", "Columns", *(["Outliers, about"] if counted else [])]]
         for place, subspace in enumerate(answer, start=1):
-            counted = isinstance(subspace, dict)
             rows.append([str(place), ", ".join(subspace["columns"] if counted else subspace)])
             if counted:
                 rows[-1].append(f"{subspace['count']:,}")
-        if len(rows[-1]) > len(rows[0]):
-            rows[0].append("Outliers, about")
         best = rows[1][1] if len(rows) > 1 else "none"
         return Said(best, "Where outliers live, the likeliest first.", rows)
 

@@ -91,18 +91,13 @@ class Tune(Question):
         }
 
         smallest: Maybe[float, float] = Maybe(
-            Number(least=0, help="The smallest radius of a grid in equal ratios.", option="from"),
-            default=None,
-            option="from",
+            Number(least=0, help="The smallest radius of a grid in equal ratios."), option="from"
         )
         largest: Maybe[float, float] = Maybe(
-            Number(least=0, help="The largest radius of that grid.", option="to"),
-            default=None,
-            option="to",
+            Number(least=0, help="The largest radius of that grid."), option="to"
         )
         contamination: Maybe[Fraction, Exactly] = Maybe(
-            Exact(below=1, help="The share by the name that PyOD gives it; instead of --share."),
-            default=None,
+            Exact(below=1, help="The share by the name that PyOD gives it; instead of --share.")
         )
         steps: Whole = Whole(least=2, most=1000, help="How many radii it has.", default=31)
 

@@ -14,7 +14,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar, Literal, Self
 
@@ -216,59 +217,29 @@ class FittedDetector:
 # square of the number of records (the one-class support vector machine) are left out.
 
 
-def _isolation_forest(column: Column, **given: Any) -> Outliers:
-    from sklearn.ensemble import IsolationForest
-
-    given["max_samples"] = min(given["max_samples"], len(column))
-    return _flagged(IsolationForest(**_as_libraries_say(given)).fit_predict(column), -1)
+def _scikit_learn(module: str, name: str, column: Column, /, **given: Any) -> Outliers:
+    detector = _made(f"sklearn.{module}", name, column, given)
+    return np.asarray(detector.fit_predict(column) == -1)
 
 
-def _local_outlier_factor(column: Column, **given: Any) -> Outliers:
-    from sklearn.neighbors import LocalOutlierFactor
-
-    return _flagged(LocalOutlierFactor(**_as_libraries_say(given)).fit_predict(column), -1)
-
-
-def _elliptic_envelope(column: Column, **given: Any) -> Outliers:
-    from sklearn.covariance import EllipticEnvelope
-
-    return _flagged(EllipticEnvelope(**_as_libraries_say(given)).fit_predict(column), -1)
+def _pyod(module: str, name: str, column: Column, /, **given: Any) -> Outliers:
+    detector = _made(f"pyod.models.{module}", name, column, given)
+    return np.asarray(detector.fit(column).labels_ == 1)
 
 
-def _ecod(column: Column, **given: Any) -> Outliers:
-    from pyod.models.ecod import ECOD
-
-    return _flagged(ECOD(**_as_libraries_say(given)).fit(column).labels_, 1)
-
-
-def _knn(column: Column, **given: Any) -> Outliers:
-    from pyod.models.knn import KNN
-
-    return _flagged(KNN(**_as_libraries_say(given)).fit(column).labels_, 1)
-
-
-def _mad(column: Column, **given: Any) -> Outliers:
-    from pyod.models.mad import MAD
-
-    return _flagged(MAD(**_as_libraries_say(given)).fit(column).labels_, 1)
-
-
-def _as_libraries_say(given: Mapping[str, Given]) -> dict[str, Any]:
+def _made(module: str, name: str, column: Column, given: Mapping[str, Given]) -> Any:
     """Rationals as floats, scikit-learn's word for the seed, and for no share: its own cut."""
-    arguments = {
+    arguments: dict[str, Any] = {
         name: float(value) if isinstance(value, Fraction) else value
         for name, value in given.items()
     }
     if "seed" in arguments:
         arguments["random_state"] = arguments.pop("seed")
+    if "max_samples" in arguments:
+        arguments["max_samples"] = min(arguments["max_samples"], len(column))
     if "contamination" in arguments and arguments["contamination"] is None:
         arguments["contamination"] = "auto"
-    return arguments
-
-
-def _flagged(labels: Any, outlier: int) -> Outliers:
-    flags: Outliers = np.asarray(labels) == outlier
-    return flags
+    return getattr(import_module(module), name)(**arguments)
 
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(1, 2)
@@ -282,7 +253,7 @@ _PYOD = ("pyod", *_SKLEARN)
 SHIPPED = (
     Registered(
         "isolation_forest",
-        _isolation_forest,
+        partial(_scikit_learn, "ensemble", "IsolationForest"),
         (
             Parameter("n_estimators", "whole", 100, least=1, most=1000),
             Parameter("max_samples", "whole", 256, least=2, most=512),
@@ -291,12 +262,22 @@ SHIPPED = (
         ),
         _SKLEARN,
     ),
-    Registered("local_outlier_factor", _local_outlier_factor, (_NEIGHBOURS, _OWN_CUT), _SKLEARN),
-    Registered("elliptic_envelope", _elliptic_envelope, (_CONTAMINATION, _SEED), _SKLEARN),
-    Registered("ecod", _ecod, (_CONTAMINATION,), _PYOD),
+    Registered(
+        "local_outlier_factor",
+        partial(_scikit_learn, "neighbors", "LocalOutlierFactor"),
+        (_NEIGHBOURS, _OWN_CUT),
+        _SKLEARN,
+    ),
+    Registered(
+        "elliptic_envelope",
+        partial(_scikit_learn, "covariance", "EllipticEnvelope"),
+        (_CONTAMINATION, _SEED),
+        _SKLEARN,
+    ),
+    Registered("ecod", partial(_pyod, "ecod", "ECOD"), (_CONTAMINATION,), _PYOD),
     Registered(
         "knn",
-        _knn,
+        partial(_pyod, "knn", "KNN"),
         (
             Parameter("n_neighbors", "whole", 5, least=1, most=100),
             Parameter("method", "choice", "largest", choices=("largest", "mean", "median")),
@@ -306,7 +287,7 @@ SHIPPED = (
     ),
     Registered(
         "mad",
-        _mad,
+        partial(_pyod, "mad", "MAD"),
         (Parameter("threshold", "number", Fraction(7, 2), least=Fraction(1, 1000), most=10**6),),
         _PYOD,
     ),
