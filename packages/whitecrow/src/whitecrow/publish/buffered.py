@@ -275,15 +275,12 @@ class Variances:
 def _sums(rates: Floats, lengths: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
     """Return the powers, and the geometric sums of one and of two exponentials, for each length."""
     pairs = rates[:, None] + rates[None, :] - rates[:, None] * rates[None, :]
-    lost = _lost(rates, lengths)
-    return 1.0 - lost, lost / rates, _lost(pairs, lengths) / pairs
-
-
-def _lost(gaps: Floats, lengths: npt.NDArray[np.int64]) -> Floats:
-    """Return ``1 - (1 - gap)^length`` for every length (first axis) and gap; a gap is below 2."""
-    powers = lengths.astype(np.float64).reshape(-1, *(1 for _ in gaps.shape))
-    near = -np.expm1(powers * np.log1p(-np.minimum(gaps, 0.5)))
-    return np.where(gaps <= 0.5, near, 1.0 - np.power(1.0 - gaps, powers))
+    # What is lost of a power, 1 - (1 - rate)^length; of a product of two, a + b - a b.
+    powers = lengths.astype(np.float64)[:, None]
+    near = -np.expm1(powers * np.log1p(-np.minimum(rates, 0.5)))
+    lost = np.where(rates <= 0.5, near, 1.0 - np.power(1.0 - rates, powers))
+    one, other = lost[:, :, None], lost[:, None, :]
+    return 1.0 - lost, lost / rates, (one + other - one * other) / pairs
 
 
 ENDLESS = 2**36

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from math import isfinite
-from operator import add, sub
+from operator import sub
 from typing import Any
 
 import numpy as np
@@ -143,15 +143,18 @@ def turn(
 ) -> tuple[Position, tuple[int, ...]]:
     """Close one period: the new position, and the released running sums in refined units."""
     stage = plan.stage(position.epoch)
-    counter = stage.counter
-    refined = [increment << counter.bits for increment in increments]
-    inputs = zip(position.exact_memories, refined, noises, strict=True)
-    memories, sums = zip(*[counter.step(*each) for each in inputs], strict=True)
-    shown = tuple(map(add, position.base, sums))
+    step, bits = stage.counter.step, stage.counter.bits
+    memories, released = [], []
+    inputs = zip(position.exact_memories, position.base, increments, noises, strict=True)
+    for memory, base, increment, noise in inputs:
+        memory, sum_now = step(memory, increment << bits, noise)
+        memories.append(memory)
+        released.append(base + sum_now)
+    shown = tuple(released)
     if position.within + 1 < stage.length:
-        after = Position(position.epoch, position.within + 1, memories, position.base)
+        after = Position(position.epoch, position.within + 1, tuple(memories), position.base)
     elif plan.view == "each_period":
-        after = Position(position.epoch + 1, 0, memories, position.base)
+        after = Position(position.epoch + 1, 0, tuple(memories), position.base)
     else:
         # A new epoch starts from what was released, so no event has a part in two epochs.
         start = plan.stage(position.epoch + 1).counter.start()
@@ -168,9 +171,8 @@ def to_store(state: PublisherState) -> dict[str, Any]:
     What could not be written is refused here, behind the boundary.
     """
     position = state.exact_position
-    for whole in chain(position.base, *position.exact_memories):
-        if whole.bit_length() > _LONGEST:
-            raise OverflowError("a whole number of the state is too long to be written")
+    if max(map(int.bit_length, chain(position.base, *position.exact_memories))) > _LONGEST:
+        raise OverflowError("a whole number of the state is too long to be written")
     for point in state.last:
         if not isfinite((point.value or 0.0) + (point.error or 0.0) + (point.total or 0.0)):
             raise OverflowError("a release is not a number")

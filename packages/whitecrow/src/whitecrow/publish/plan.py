@@ -328,11 +328,10 @@ class PublicationPlan:
     def point(self, t: int, released: tuple[int, ...]) -> Point:
         """Read the noisy sums of period ``t`` (1, 2, ...), in refined units, as the statistic."""
         label, deviation = self.calendar.label(t - 1), self.deviation_at(t)
-        refined = 1 << self.stage(0).counter.bits
-        lower, step, _ = self._floats
-        unit, of = self.step.as_integer_ratio()
+        unit, of, refined = self._units
         if self.statistic != "mean":
             return Point(label, _finite(released[0] * unit, refined * of), deviation)
+        lower, step, _ = self._floats
         above, below = _finite(released[0], refined), _finite(released[1], refined)
         count = (above + below) / self.levels
         # above step + count lower, exactly.
@@ -345,6 +344,11 @@ class PublicationPlan:
         width = self.levels * step
         error = min(width, self.mean_deviation(deviation, count, part))
         return Point(label, lower + width * part, error, count, total)
+
+    @cached_property
+    def _units(self) -> tuple[int, int, int]:
+        """The step as a ratio, and how many refined units one of the released sums has."""
+        return (*self.step.as_integer_ratio(), 1 << self.stage(0).counter.bits)
 
     def mean_deviation(self, deviation: float, count: float, part: float = 0.5) -> float:
         """Return the standard deviation of a mean of ``count`` records, to first order.
