@@ -110,7 +110,7 @@ def weights(columns: int, doubt: float) -> tuple[float, float, float]:
     that is much, a strange cell is one that noise made. Where it hides hundreds of columns, how far
     a record is from the middle of all of them says more than tables of a few.
     """
-    tail = min(8.0 * doubt, _MOST_TAIL) if columns >= MANY else 0.0
+    tail = min(8.0 + 8.0 * doubt, _MOST_TAIL) if columns >= MANY else 0.0
     few = min(1.0, (_FEW_COLUMNS / columns) ** 2)
     clear = few / (1.0 + (_DROWNED * doubt) ** 2)
     return 4.0 * clear, clear, tail

@@ -27,7 +27,7 @@ from whitecrow.learning.facts import ByColumn, ByTable, joined
 _WINSOR = 0.01
 _MOST_DRAWN = 0.3
 _LEAST_SPREAD = 2.0**-120  # of the largest value: below, distances are beyond the largest number
-_HIDDEN = 0.3  # the part of all records from which on noise hides a column's distribution
+_HIDDEN = 0.05  # the part of all records from which on noise hides a column's distribution
 _MEANS, _SPREADS, _STEPS = np.linspace(0.0, 1.0, 51), np.geomspace(0.02, 0.6, 18), 30
 _DOUBT = (1.5, 2.5)  # trust falls from 1 to 0 as noise grows from 0.2 to 0.6 of all records
 
