@@ -84,6 +84,7 @@ CACHES = {
     ("whitecrow/publish/plan.py", "_floats"): "the plan",
     ("whitecrow/publish/plan.py", "_json"): "the plan",
     ("whitecrow/publish/plan.py", "_stages"): "the plan",
+    ("whitecrow/publish/plan.py", "_units"): "the plan",
     ("whitecrow/publish/plan.py", "bound"): "the plan",
     ("whitecrow/publish/plan.py", "first"): "the plan",
     ("whitecrow/publish/plan.py", "levels"): "the plan",

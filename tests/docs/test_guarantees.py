@@ -35,10 +35,10 @@ LEAST = {
 
 def rows() -> dict[str, str]:
     """What the page says of each kind."""
-    table = PAGE.partition("| question |")[2].partition("\n\n")[0]
+    table = PAGE.partition("|question|")[2].partition("\n\n")[0]
     found = {}
     for line in table.splitlines()[2:]:
-        cells = line.strip("|").split(" | ")
+        cells = line.strip("|").split("|")
         for kind in re.findall(r"`(\w+)`", cells[0]):
             found[kind] = cells[1]
     return found

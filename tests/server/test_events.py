@@ -126,7 +126,7 @@ def test_the_documented_events_are_those_of_the_code() -> None:
     filled_in = runpy.run_path(str(ROOT / "docs" / "_extensions" / "declared.py"))["filled_in"]
     page = filled_in((ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8"))
     page = page.partition("## Security events")[2]
-    table = re.findall(r"^\| `([a-z.-]+)` \| (.+) \|$", page, re.MULTILINE)
+    table = re.findall(r"^\| ?`([a-z.-]+)` ?\| ?(.+?) ?\|$", page, re.MULTILINE)
     assert {name: said for name, said in table if name in EVENTS} == EVENTS
     assert {name for name, _ in table if name not in EVENTS} == FIELDS
 

@@ -34,13 +34,14 @@ _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint(?:\.[0-9]{10}\.([0-9]{10}))?\
 _ACTIONS = {"add", "remove", "metaData", "protocol", "txn", "commitInfo", "cdc", "domainMetadata"}
 _FEATURES = {"timestampNtz", "vacuumProtocolCheck"}
 """Of readers: a type that is read like any other, and a rule for who removes old files."""
+# How a table is written and kept: which records it has does not change with these.
 _PROPERTIES = """
 appendOnly autoOptimize checkpoint checkpointInterval checkpointPolicy constraints
 dataSkippingNumIndexedCols dataSkippingStatsColumns deletedFileRetentionDuration
 enableChangeDataFeed enableExpiredLogCleanup feature isolationLevel logRetentionDuration
 minReaderVersion minWriterVersion parquet randomizeFilePrefixes randomPrefixLength
 setTransactionRetentionDuration targetFileSize tuneFileSizesForRewrites
-"""  # they say how a table is written and kept; which records it has does not change with them
+"""
 _OFF = {"columnMapping.mode": "none", "enableDeletionVectors": "false"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)", re.ASCII)
