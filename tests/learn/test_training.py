@@ -8,8 +8,10 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pytest
 
+import whitecrow as wc
 from whitecrow.detector import scoring
 from whitecrow.detector.model import Grid, Model
 from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
@@ -76,6 +78,27 @@ def test_hundreds_of_columns_that_noise_hides_tell_together_what_is_far(
     assert lead(replace(model, tail=0.0)) < 0.85
     monkeypatch.setattr("whitecrow.learning.question.MANY", 301)
     assert lead(trained(rows, money, bound=6.0)) < 0.85
+
+
+@pytest.mark.parametrize("price", [{"epsilon": "1"}, {"epsilon": "1/10", "delta": "1e-6"}])
+def test_a_detector_of_columns_that_noise_hides_is_read_again_as_it_was(
+    price: dict[str, str],
+) -> None:
+    """However much the noise; a category's distribution is never taken to be normal."""
+    values = np.random.default_rng(0).uniform(size=(400, 300))
+    rows = {f"x{j}": values[:, j] for j in range(300)} | {"kind": ["a", "b", "c", "a"] * 100}
+    columns = [wc.Column(f"x{j}", lower=0, upper=1) for j in range(300)]
+    columns.append(wc.Column("kind", "category", categories=("a", "b", "c", "d")))
+    curator = wc.Curator.open(
+        pa.table(rows), card=wc.Card("wide", tuple(columns)), budget="3, 1e-5", ledger="sqlite://"
+    )
+    detector = curator.ask(wc.Learn(**price)).answer
+    model = detector.models[0]
+    assert model.fits
+    assert np.abs(model.tails[300]).max() < 4.0
+    some = {name: list(column[:20]) for name, column in rows.items()}
+    again = wc.Detector.from_bytes(detector.to_bytes())
+    assert np.array_equal(again.scores(some), detector.scores(some))
 
 
 def test_a_far_cluster_is_stranger_than_nearer_records_that_are_rarer() -> None:

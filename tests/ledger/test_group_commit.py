@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sqlite3
 import threading
@@ -14,9 +15,10 @@ from typing import Any
 import pytest
 
 import whitecrow as wc
-from whitecrow.errors import Unavailable
+from whitecrow.errors import LedgerUnusable, Unavailable
 from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.database import GroupCommit
+from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.verification import verify
 from whitecrow.place.balls import BALLS
 
@@ -173,6 +175,73 @@ def test_a_fork_writes_on_a_connection_of_its_own(tmp_path: Path) -> None:
         charge(ledger, located("d", 27.0))
         assert len(ledger.entries("d", kind="settle")) == 4
         assert books(ledger) == TENTH.epsilon
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("order", list(itertools.product((False, True), repeat=3)))
+def test_what_a_fork_wrote_stays_when_its_parent_closes_first(
+    tmp_path: Path, order: tuple[bool, bool, bool]
+) -> None:
+    """SQLite's note of what locks the process holds is inherited, the locks are not."""
+    reads, writes, parent_writes = order
+    ledger = opened(tmp_path / "l.db")
+    charge(ledger, located("a", 0.0))
+    (ready, begun), (go, closed) = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        if writes:
+            charge(ledger, located("b", 9.0))
+        if reads:
+            ledger.snapshot("d")
+        os.write(begun, b"b")
+        os.read(go, 1)
+        charge(ledger, located("c", 18.0))
+        os._exit(0)
+    os.read(ready, 1)
+    if parent_writes:
+        charge(ledger, located("d", 27.0))
+    ledger.close()
+    os.write(closed, b"c")
+    assert os.waitpid(child, 0)[1] == 0
+    with opened(tmp_path / "l.db") as again:
+        assert len(again.entries("d", kind="settle")) == 2 + writes + parent_writes
+        assert books(again) == TENTH.epsilon
+        assert verify(again, "d").ok
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_waits_for_other_threads_and_may_not_use_what_was_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def in_child() -> str:
+        told, tell = os.pipe()
+        if (child := os.fork()) == 0:
+            try:
+                charge(ledger, located("b", 9.0))
+                os.write(tell, b"charged")
+            except LedgerUnusable as refused:
+                os.write(tell, str(refused).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        return os.read(told, 1000).decode()
+
+    with opened(tmp_path / "l.db") as ledger:
+        charge(ledger, located("a", 0.0))
+        reading = threading.Event()
+
+        def read(account: AccountTransaction) -> None:
+            reading.set()
+            time.sleep(0.2)
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(ledger.read, "d", read)
+            reading.wait()
+            assert in_child() == "charged"
+        monkeypatch.setattr("whitecrow.ledger.database._FORK_SECONDS", 0.05)
+        assert "Start a process anew" in ledger.read("d", lambda _: in_child())
+        assert "Start a process anew" in ledger.write("d", lambda _: in_child())
+        charge(ledger, located("c", 18.0))
+        assert len(ledger.entries("d", kind="settle")) == 3
 
 
 def test_an_act_that_is_undone_after_its_entry_is_on_no_map(

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
+from whitecrow_audit.verify.count import DECAYS, SMALL, smooth_and_above
+from whitecrow_audit.verify.point_sets import as_array
 from whitecrow_research.papers import Context, load, run, write
 from whitecrow_research.papers.okada import discovery, settings
-from whitecrow_research.papers.okada.printed import enclosing_radius, largest_enclosed
+from whitecrow_research.papers.okada.printed import (
+    enclosing_radius,
+    largest_enclosed,
+    paper_smooth_sensitivity,
+)
 from whitecrow_research.papers.okada.sets import synthetic_one, synthetic_two
 
 PAPER = load("okada")
@@ -93,3 +101,17 @@ def test_recall_rises_with_h_and_precision_is_near_chance_for_small_epsilon():
     assert recall == pytest.approx([0.1, 0.2, 0.3, 0.4], abs=0.02)
     certain = discovery._score(counts, 1e9, 1, (0, 1), 10, np.random.default_rng(1))
     assert certain[1] <= 0.5
+
+
+@pytest.mark.parametrize("printed", [False, True])
+def test_the_papers_algorithms_are_right_on_every_edge_once_they_are_corrected(printed):
+    """E9 and E10, by the paper's own search for balls and its early stop."""
+
+    def theirs(universe, x, k, decay):
+        return paper_smooth_sensitivity(
+            as_array(x, 1), k=k, radius=universe.radius, smoothing=-math.log(decay), printed=printed
+        )
+
+    report = smooth_and_above(SMALL[1:], theirs, DECAYS[1:2])
+    assert report.edges > 1000
+    assert (report.worst_loss > 1.0 + 1e-9) == printed

@@ -491,8 +491,10 @@ class Card:
                 "written down, a private one is not."
             )
         for parameter, least in (("size", 0), ("records_at_most", 1)):
-            if getattr(self, parameter) is not None:
-                whole(getattr(self, parameter), "the card", parameter, least=least)
+            given = getattr(self, parameter)
+            if given is not None:
+                number = int(given) if isinstance(given, float) and given.is_integer() else given
+                whole(number, "the card", parameter, least=least)
         if self.size is not None and self.records_at_most is not None:
             raise InvalidInput(
                 "The card gives both 'size' and 'records_at_most': a public size needs no bound."

@@ -305,7 +305,7 @@ CHECKS: Checks = {
         )
         for mechanism in ("analytic_gaussian", "paper_gaussian")
     },
-    "the paper's algorithms, corrected": partial(
+    "the paper's maximum over t, with the ball cover": partial(
         smooth_and_above, SMALL[1:], partial(from_cover, ball_cover, size_is_cap=True), DECAYS[1:2]
     ),
     **{

@@ -186,7 +186,7 @@ class Asked(Protocol):
         """Ask about the records under a card, if all that is ``left`` to ask can be paid."""
 
 
-@dataclass
+@dataclass(repr=False, eq=False)
 class _Account:
     """One ledger, and the curators of one source under several cards."""
 

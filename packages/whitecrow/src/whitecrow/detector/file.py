@@ -3,7 +3,7 @@
 | part | bytes | |
 |---|---|---|
 | mark | 8 | ``WCROWDET`` |
-| version | 2 | little-endian, 4; 2 and 3, without some of the numbers, are read too |
+| version | 2 | little-endian, 5 where columns were fitted, else 4; 2 and 3 are read |
 | length of the header | 4 | little-endian |
 | header | | JSON: card, question, guarantee, thresholds; of each model grids and arrays |
 | arrays | | zlib; one after the other, each as the planes of its bytes, the low bytes first |
@@ -33,7 +33,7 @@ from whitecrow.errors import InvalidInput
 from whitecrow.privacy import DifferentialPrivacy
 
 MARK = b"WCROWDET"
-VERSION = 4
+VERSION = 5
 _HEAD = struct.Struct("<8sHI")
 _MOST = 1 << 28  # a detector is far smaller than this
 _MOST_CELLS = 1 << 11  # of a column without an order
@@ -48,7 +48,8 @@ def packed(models: Sequence[Model], about: Mapping[str, Any]) -> bytes:
     header = json.dumps(heads, ensure_ascii=False, allow_nan=False).encode()
     # Counts are noisy: looking harder takes twenty times as long and saves one byte in fifty.
     squeezed = zlib.compress(b"".join(planes for _, planes in parts), 6)
-    version = VERSION if any(model.near for model in models) else 3
+    fits, near = (any(each) for each in zip(*((m.fits, m.near) for m in models), strict=True))
+    version = VERSION if fits else 4 if near else 3
     body = _HEAD.pack(MARK, version, len(header)) + header + squeezed
     return body + hashlib.sha256(body).digest()
 

@@ -287,10 +287,15 @@ class Model:
     # middle, and from which distance on: 0 in detectors of version 0.2.
     far: float = 0.0
     near: float = 0.0
-    # tail, ranks: Of detectors learned by version 0.2 alone: the weight of the columns' tails
-    # beside the tables, and of tables that see columns by their ranks.
+    # The weight of the columns' tails beside the tables, where noise hides hundreds of columns; in
+    # detectors of version 0.2 everywhere.
     tail: float = 0.0
-    ranks: float = 1.0
+    ranks: float = 1.0  # of those alone: the weight of tables that see columns by their ranks
+
+    @property
+    def fits(self) -> bool:
+        """Whether numbers between bounds were taken to be normal, as noise hides them."""
+        return bool(self.tail and self.near)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -323,12 +328,12 @@ class Model:
         the logarithmic coordinate, keeps far values in their order. A distribution that was fitted
         has no noise.
         """
-        least = 1.0 / max(self.records, 1.0)
-        noisy = max(self.marginal_noise, 1.0) * least
+        records = max(self.records, 1.0)
+        noisy = max(self.marginal_noise, 1.0) / records
         tails = []
         for grid, share, look in zip(self.grids, self.shares, self.looks, strict=True):
-            fitted = self.tail and self.near and grid.lower is not None and not grid.apart
-            floor = least if fitted else noisy
+            bounded = grid.ordered and grid.lower is not None and not grid.apart
+            floor = 1.0 / records if self.fits and bounded else noisy
             if grid.ordered:
                 part, first = share[grid.apart :], grid.apart
                 below = np.cumsum(part)

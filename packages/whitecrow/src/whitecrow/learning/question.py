@@ -97,7 +97,7 @@ NEAR = 1.75
 MANY = 256
 """From so many columns on, noise may hide each of them, and leave what all say together."""
 
-_MOST_TAIL = 128.0
+_MOST_TAIL = 64.0
 
 
 def weights(columns: int, doubt: float) -> tuple[float, float, float]:

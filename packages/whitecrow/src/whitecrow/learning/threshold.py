@@ -132,7 +132,7 @@ def rough(
 ) -> dict[Fraction, Fraction]:
     """Return the epsilon of the largest rate, for where no rate is carried well.
 
-    A choice misses all of its alarms with a chance of one in seven at the most; else there is none.
+    It is rough: of so few alarms a choice may well miss all. With fewer still there is none.
     Only the released number of records is looked at.
     """
     largest = max(rates)

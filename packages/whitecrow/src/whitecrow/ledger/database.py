@@ -61,13 +61,20 @@ class Database:
         self.in_memory = is_in_memory(self.url)
         if self.path is not None:
             _make_private(self.path)
+            _DATABASES.add(self)
         self._start()
 
     def _start(self) -> None:
+        if self.path is not None and os.path.realpath(self.path) in _IN_USE:
+            raise LedgerUnusable(
+                "This process is a fork of one that was using the ledger at that moment, and "
+                "cannot use it safely. Start a process anew (spawn) and open the ledger there."
+            )
         self._engine = engine_for(self.url, patience=PATIENCE_SECONDS)
         self._process = os.getpid()
         self.failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
         self._turn = threading.RLock()
+        self._opening = threading.Lock()  # held while a connection is taken, and during a fork
         self._line = GroupCommit(self._work, PATIENCE_SECONDS)
         self._writer: Session | None = None
 
@@ -90,10 +97,15 @@ class Database:
                     "A ledger in memory cannot be used by a second process; give the ledger a file."
                 )
             # What belongs to the other process is left alone: not used, and not closed either.
-            self._engine.dispose(close=False)
-            _INHERITED.append(self._writer)
+            inherited = self._engine
             self._start()
+            inherited.dispose(close=False)
         return self._engine
+
+    def _connected(self) -> PoolProxiedConnection:
+        engine = self.engine
+        with self._opening:
+            return engine.raw_connection()
 
     # Transactions
 
@@ -145,7 +157,7 @@ class Database:
         It is kept: to take it from the pool and give it back takes as long as several statements.
         """
         if self._writer is None:
-            pooled = self._engine.raw_connection()
+            pooled = self._connected()
             self._writer = Session(pooled.driver_connection, sqlite=True)
             if self.in_memory:
                 pooled.close()  # there is one, and the pool keeps it
@@ -164,7 +176,7 @@ class Database:
     def _session(self, begin: str) -> Iterator[Session]:
         failure: WhitecrowError | None = None
         try:
-            raw = self.engine.raw_connection()
+            raw = self._connected()
             try:
                 if self.is_sqlite:
                     session = Session(raw, sqlite=True)
@@ -232,8 +244,64 @@ class Database:
                 self._stop_writing()
         self._engine.dispose()
 
+    def let_go(self, until: float, held: contextlib.ExitStack) -> bool:
+        """Close all connections to an SQLite file, and open none while ``held``; False if in use.
 
-_INHERITED: list[object] = []  # connections of the process that this one was forked from
+        Those of other threads are waited for, ``until`` a moment of the monotonic clock.
+        """
+        if os.getpid() != self._process:  # it was inherited, and has been closed
+            return True
+        for lock in (self._turn, self._opening):
+            if not lock.acquire(timeout=max(0.0, until - time.monotonic())):
+                return False
+            held.callback(lock.release)
+        pool: Any = self._engine.pool
+        while pool.checkedout() and time.monotonic() < until:
+            time.sleep(_RETRY_SECONDS[0])
+        if pool.checkedout() or (self._writer is not None and self._writer.raw.in_transaction):
+            return False
+        self._stop_writing()
+        self._engine.dispose()
+        return True
+
+
+# Forks. SQLite notes in the process which locks of a file it holds. A child would inherit the note
+# and not the locks: it would write to a log that the parent, who sees nobody else, may delete. So
+# nothing is open while a process is forked; where that cannot be had, the child may not go on.
+
+_FORK_SECONDS = 5.0  # how long a fork waits for other threads' transactions
+_DATABASES: weakref.WeakSet[Database] = weakref.WeakSet()
+_IN_USE: set[str] = set()
+"""Files that were in use when this process was forked."""
+_INHERITED: list[Database] = []  # what a child must not close, either
+_FORKING = contextlib.ExitStack()
+
+
+def _before_fork() -> None:
+    until = time.monotonic() + _FORK_SECONDS
+    for database in list(_DATABASES):
+        if database.let_go(until, _FORKING):
+            continue
+        _IN_USE.add(os.path.realpath(str(database.path)))
+
+
+def _after_fork_in_parent() -> None:
+    _IN_USE.clear()
+    _FORKING.close()
+
+
+def _after_fork_in_child() -> None:
+    _FORKING.pop_all()  # the locks are the parent's: each database makes its own
+    if _IN_USE:
+        _INHERITED.extend(_DATABASES)
+
+
+if hasattr(os, "register_at_fork"):  # elsewhere there is no fork
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
 
 
 def _set_autocommit(raw: PoolProxiedConnection, *, on: bool) -> Any:

@@ -134,13 +134,13 @@ def _layout(connection: Connection) -> None:
     """Lay tables out so that an ask writes fewer pages: without rowids, with fewer indexes."""
     for table in (entries, unsettled, terms, sheets, balls):
         columns = ", ".join(table.columns.keys())
-        copied = f"CREATE TABLE moved AS SELECT {columns} FROM {table.name}"  # noqa: S608 - ours
+        copied = f"CREATE TEMPORARY TABLE whitecrow_moved AS SELECT {columns} FROM {table.name}"  # noqa: S608 - ours
         connection.exec_driver_sql(copied)
         table.drop(connection)
         table.create(connection)
-        moved = f"INSERT INTO {table.name} SELECT {columns} FROM moved"  # noqa: S608 - ours
+        moved = f"INSERT INTO {table.name} SELECT {columns} FROM whitecrow_moved"  # noqa: S608 - ours
         connection.exec_driver_sql(moved)
-        connection.exec_driver_sql("DROP TABLE moved")
+        connection.exec_driver_sql("DROP TABLE whitecrow_moved")
 
 
 LEDGER = Versions(

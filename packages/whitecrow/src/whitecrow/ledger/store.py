@@ -427,8 +427,8 @@ class Ledger:
         def look(session: Session) -> T:
             # A number that is not the account's any more asks for nothing that the act asks for.
             number = self._numbers.get(dataset)
-            ahead = foresee and number and partial(foresee, session, number)
-            account = AccountTransaction(session, dataset, lock=not reads, foresee=ahead or None)
+            ahead = partial(foresee, session, number) if foresee and number else None
+            account = AccountTransaction(session, dataset, lock=not reads, foresee=ahead)
             self._numbers[dataset] = account.id
             if account.appointed != (None if self.witness is None else self.witness.ledger):
                 raise _Reappointed

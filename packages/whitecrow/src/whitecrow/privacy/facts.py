@@ -32,6 +32,8 @@ class Facts:
     def __repr__(self) -> str:
         return _WITHHELD
 
+    __str__ = __repr__
+
     def __format__(self, _specification: str) -> str:
         return _WITHHELD
 
