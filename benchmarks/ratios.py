@@ -1,9 +1,10 @@
 """A few ratios against peers, in half a minute: what continuous integration watches.
 
 Ratios of processor times inside one run mean much the same on a slow and a fast machine, and on a
-busy one. The kernels are compiled before anything is measured. Every line has a value from each of
-several rounds, which go through all lines in turns, so that what disturbs the machine for a while
-disturbs one value of each; a value is the ratio of the least times of a round.
+busy one. Everything runs on one core, with the kernels compiled before anything is measured. Every
+line has a value from each of several rounds, which go through all lines in turns, so that what
+disturbs the machine for a while disturbs one value of each; a value is the ratio of the least times
+of a round.
 
 `ratio_wide_20000` and `ratio_narrow_20000` are counts for all of 20,000 records with seven columns
 against scipy's tree at two radii, `ratio_wide_60000` and `ratio_narrow_60000` of 60,000 with
@@ -21,9 +22,9 @@ import numpy as np
 
 from benchmarks.common import emit, parser, times_of
 from benchmarks.neighbours import case
-from benchmarks.peers import PEERS
-from whitecrow.counting.ball_cover import ball_cover
-from whitecrow.neighbours import count_all, use_compiled
+from benchmarks.peers import scipy_tree
+from whitecrow.counting.ball_cover import PEELING, ball_cover
+from whitecrow.neighbours import count_all, parallel, use_compiled
 
 _ROUNDS = 5
 _SECONDS = 0.15
@@ -64,7 +65,7 @@ def against_tree(n: int, d: int) -> Iterator[Ratio]:
     """
     this = case(n, d)
     some = this.data[:: n // _SAMPLE]
-    peer = PEERS["cKDTree"](this.data, this.cap)
+    peer = scipy_tree(this.data, this.cap, cores=1)
     for name, radius in (("wide", this.radius), ("narrow", this.small)):
         ours = partial(count_all, this.data, radius, cap=this.cap)
         yield Ratio(f"ratio_{name}_{n}", ours, partial(peer, some, radius), n / len(some))
@@ -74,6 +75,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser(__doc__ or "").parse_args(argv)
     use_compiled()
+    PEELING.use()
+    parallel.limit(1)  # two threads of one core take more processor time than one
     points = np.random.default_rng(0).standard_t(5, size=(4_000, 5))
     cover, count = partial(ball_cover, points, 1.0), partial(count_all, points, 2.0)
     lines = [
