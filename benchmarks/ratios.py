@@ -27,7 +27,7 @@ from whitecrow.counting.ball_cover import PEELING, ball_cover
 from whitecrow.neighbours import count_all, parallel, use_compiled
 
 _ROUNDS = 5
-_SECONDS = 0.15
+_SECONDS = 0.08
 """Each side of a ratio is run for about so long in a round, and three times at least."""
 _SAMPLE = 500
 """Records that the tree counts for; its time is scaled up to all."""

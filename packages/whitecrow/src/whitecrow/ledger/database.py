@@ -61,7 +61,6 @@ class Database:
         self.in_memory = is_in_memory(self.url)
         if self.path is not None:
             _make_private(self.path)
-            _DATABASES.add(self)
         self._start()
 
     def _start(self) -> None:
@@ -77,6 +76,8 @@ class Database:
         self._opening = threading.Lock()  # held while a connection is taken, and during a fork
         self._line = GroupCommit(self._work, PATIENCE_SECONDS)
         self._writer: Session | None = None
+        if self.path is not None:
+            _DATABASES.add(self)
 
     @property
     def path(self) -> Path | None:
@@ -280,9 +281,8 @@ _FORKING = contextlib.ExitStack()
 def _before_fork() -> None:
     until = time.monotonic() + _FORK_SECONDS
     for database in list(_DATABASES):
-        if database.let_go(until, _FORKING):
-            continue
-        _IN_USE.add(os.path.realpath(str(database.path)))
+        if not database.let_go(until, _FORKING):
+            _IN_USE.add(os.path.realpath(str(database.path)))
 
 
 def _after_fork_in_parent() -> None:
