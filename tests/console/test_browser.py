@@ -91,6 +91,8 @@ class Tab:
         self.page.get_by_role("button", name=words, exact=True).click()
 
     def fill(self, fields: dict[str, Any], form: str = "") -> None:
+        # The page that a link leads to may still be on its way.
+        self.page.locator(f'{form} [name="{next(iter(fields))}"]').first.wait_for(state="attached")
         self.page.evaluate("document.querySelectorAll('main details').forEach(d => d.open = true)")
         for name, value in fields.items():
             if isinstance(value, list):
