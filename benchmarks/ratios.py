@@ -26,7 +26,7 @@ from benchmarks.peers import scipy_tree
 from whitecrow.counting.ball_cover import PEELING, ball_cover
 from whitecrow.neighbours import count_all, parallel, use_compiled
 
-_ROUNDS = 5
+_ROUNDS = 3
 _SECONDS = 0.08
 """Each side of a ratio is run for about so long in a round, and three times at least."""
 _SAMPLE = 500
