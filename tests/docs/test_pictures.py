@@ -34,6 +34,7 @@ def test_a_picture_is_small_and_shows_light_beside_dark(path: Path) -> None:
     assert np.median(right) < 60
 
 
+@pytest.mark.study
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
 def test_the_console_is_drawn_as_it_is_now(tmp_path: Path) -> None:
     """The script walks through the pages of today and makes the pictures that are shown."""
