@@ -87,8 +87,9 @@ def _addresses(routes: list[Any]) -> Iterator[str]:
 def _steady(text: str) -> str:
     lines = (line for line in text.splitlines() if not line.startswith(COUNTED))
     # Numbers that a page draws anew each time it is shown, to keep forms apart.
-    # And a picture whose axis ends now.
-    return re.sub(r'value="[\w-]{30,}"|<figure.*?</figure>', "", "\n".join(lines), flags=re.DOTALL)
+    # And a picture whose axis ends now, and the minute at which a statement is made.
+    fleeting = r'value="[\w-]{30,}"|<figure.*?</figure>|says on [^<,]{10,30} UTC'
+    return re.sub(fleeting, "", "\n".join(lines), flags=re.DOTALL)
 
 
 @pytest.fixture(scope="module")
