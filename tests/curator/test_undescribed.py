@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import whitecrow as wc
 from whitecrow.cli import whitecrow
-from whitecrow.curator.undescribed import learn, learned
+from whitecrow.curator.undescribed import _Account, learn, learned
 from whitecrow.errors import BudgetExhausted, InvalidInput
 from whitecrow.ledger import Ledger
 
@@ -83,6 +83,12 @@ def test_asked_again_it_is_the_same_and_free(messy: Path, tmp_path: Path) -> Non
     assert first.charged
     assert not second.charged
     assert first.answer == second.answer
+
+
+def test_what_asks_of_a_table_does_not_show_it() -> None:
+    table = pyarrow.table({"age": [61], "remark": ["a secret"]})
+    asking = _Account(table, wc.DifferentialPrivacy("1"), "1", None, None)
+    assert "secret" not in f"{asking!r} {asking}"
 
 
 def test_no_record_is_left_out_for_what_it_holds() -> None:

@@ -39,6 +39,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / "ledger.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(Path(__file__).with_name(request.param).read_text("utf-8"))
+        connection.execute("CREATE TABLE moved (of_another_program)")
     return path
 
 
