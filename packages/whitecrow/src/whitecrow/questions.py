@@ -90,8 +90,7 @@ def added_modules() -> list[str]:
 def question_type(kind: str) -> QuestionType[Any, Any, Any]:
     """Return the code of a kind of question; a text that is no kind imports nothing."""
     if kind in BUILT_IN:
-        built_in: QuestionType[Any, Any, Any] = importlib.import_module(BUILT_IN[kind][0]).TYPE
-        return built_in
+        return _built_in(kind)
     if kind in _registered:
         return _registered[kind]
     if kind in _installed():
@@ -100,6 +99,12 @@ def question_type(kind: str) -> QuestionType[Any, Any, Any]:
 
 
 _broken: dict[str, str] = {}
+
+
+@cache
+def _built_in(kind: str) -> QuestionType[Any, Any, Any]:
+    built_in: QuestionType[Any, Any, Any] = importlib.import_module(BUILT_IN[kind][0]).TYPE
+    return built_in
 
 
 @cache
