@@ -68,6 +68,8 @@ class Located:
     sensitive: Fraction = _ZERO  # over differential and sensitive releases together
 
     def __add__(self, other: Located) -> Located:
+        if not (other.differential or other.sensitive):
+            return self
         return Located(
             _plus(self.differential, other.differential), _plus(self.sensitive, other.sensitive)
         )
@@ -190,7 +192,10 @@ class Account:
         if renyi is not None:
             renyi = renyi.counted(price, _first_line(price), located=extra is not None)
         if extra is not None:
-            return replace(self, located=self.located + extra, zones=zones, renyi=renyi)
+            located = self.located + extra
+            if located is self.located and zones == self.zones and renyi is None:
+                return self  # most places are far from all others
+            return replace(self, located=located, zones=zones, renyi=renyi)
         if isinstance(price, ZeroConcentrated):
             return replace(self, rho=self.rho + charged(price.rho), renyi=renyi)
         epsilon, delta = charged(price.epsilon), self.delta + charged(price.delta)

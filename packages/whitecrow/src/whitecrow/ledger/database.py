@@ -4,7 +4,7 @@ Three things make writing fast, each measured with and without (benchmarks.ledge
 docs/ledger.md has the numbers). Threads of one process that write at the same moment share a
 transaction, hence a flush to disk, each in a savepoint of its own (SQLite only; PostgreSQL groups
 commits itself). Statements are text, handed to the driver as they are. Whoever finds
-SQLite's file taken by another process asks again after an eighth of the time it has waited, a
+SQLite's file taken by another process asks again after a short part of the time it has waited, a
 millisecond at the most: SQLite's own pauses grow, and between busy processes some would wait for
 seconds while others go on.
 """
@@ -38,8 +38,11 @@ from whitecrow.ledger.engine import engine_for, is_in_memory, parsed, sqlite_fil
 PATIENCE_SECONDS = 60.0
 """How long a transaction waits for its turn before it gives up."""
 
-_RETRY_SECONDS = 0.0001, 0.001
+_RETRY_SECONDS = 0.00005, 0.001
 """The shortest and the longest pause after which a process that finds the file taken asks again."""
+
+_RETRY_PART = 1 / 64
+"""How long such a pause is, of what has been waited so far: a group's commit takes milliseconds."""
 
 _ONE_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 """What PostgreSQL must be told for all reads of a transaction to see the same moment."""
@@ -70,6 +73,7 @@ class Database:
                 "cannot use it safely. Start a process anew (spawn) and open the ledger there."
             )
         self._engine = engine_for(self.url, patience=PATIENCE_SECONDS)
+        self._untried = self._engine if self.is_sqlite else engine_for(self.url, tried=False)
         self._process = os.getpid()
         self.failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
         self._turn = threading.RLock()
@@ -91,29 +95,37 @@ class Database:
 
     @property
     def engine(self) -> Engine:
-        """The engine, renewed in a forked process: connections must not be shared across a fork."""
-        if os.getpid() != self._process:
-            if self.in_memory:
-                raise LedgerUnusable(
-                    "A ledger in memory cannot be used by a second process; give the ledger a file."
-                )
-            # What belongs to the other process is left alone: not used, and not closed either.
-            inherited = self._engine
-            self._start()
-            inherited.dispose(close=False)
+        """SQLAlchemy's engine, of this process."""
+        self._belong_here()
         return self._engine
 
+    def _belong_here(self) -> None:
+        """Begin anew in a forked process: connections must not be shared across a fork."""
+        if os.getpid() == self._process:
+            return
+        if self.in_memory:
+            raise LedgerUnusable(
+                "A ledger in memory cannot be used by a second process; give the ledger a file."
+            )
+        # What belongs to the other process is left alone: not used, and not closed either.
+        inherited = self._engine, self._untried
+        self._start()
+        for engine in inherited:
+            engine.dispose(close=False)
+
     def _connected(self) -> PoolProxiedConnection:
-        engine = self.engine
+        self._belong_here()
         with self._opening:
-            return engine.raw_connection()
+            return self._untried.raw_connection()
 
     # Transactions
 
     def read(self, act: Callable[[Session], T]) -> T:
+        if not self.is_sqlite:
+            return self._on_server(_ONE_MOMENT, act)
         # One connection serves all threads of a store in memory; they take turns.
         turn = self._turn if self.in_memory else nullcontext()
-        with turn, self._session("BEGIN" if self.is_sqlite else _ONE_MOMENT) as session:
+        with turn, self._reading() as session:
             return act(session)
 
     def write(self, act: Callable[[Session], T]) -> T:
@@ -121,10 +133,9 @@ class Database:
 
         Other writers' acts may run in the same transaction. An act that raises is undone alone.
         """
-        engine = self.engine  # first of all: a fork has its own line
-        if engine.dialect.name != "sqlite":
-            with self._session("BEGIN") as session:
-                return act(session)
+        self._belong_here()
+        if not self.is_sqlite:
+            return self._on_server("BEGIN", act)
         failure: WhitecrowError | None = None
         try:
             return self._line.run(act)
@@ -174,54 +185,81 @@ class Database:
             writer.raw.close()
 
     @contextmanager
-    def _session(self, begin: str) -> Iterator[Session]:
+    def _reading(self) -> Iterator[Session]:
+        """A transaction of SQLite that only reads."""
         failure: WhitecrowError | None = None
         try:
             raw = self._connected()
             try:
-                if self.is_sqlite:
-                    session = Session(raw, sqlite=True)
-                    session.command(begin)
-                    yield session
-                    raw.commit()
-                else:
-                    with self._pipeline(raw, begin) as session:
-                        yield session
+                session = Session(raw, sqlite=True)
+                session.command("BEGIN")
+                yield session
+                raw.commit()
             except BaseException:
-                try:
-                    raw.rollback()
-                except self.failures:
-                    raw.invalidate()
+                self._undo(raw)
                 raise
             finally:
-                try:
-                    if not self.is_sqlite and raw.is_valid:
-                        _set_autocommit(raw, on=False)
-                finally:
-                    raw.close()
+                raw.close()
         except self.failures as error:
             failure = translated(error, self.name)
         # Raised outside the handler: the driver's error names statements, and stays behind.
         if failure is not None:
             raise failure
 
-    @contextmanager
-    def _pipeline(self, raw: PoolProxiedConnection, begin: str) -> Iterator[Session]:
-        """Send statements to PostgreSQL that return nothing together with the one that follows.
+    def _undo(self, raw: PoolProxiedConnection) -> bool:
+        """Undo a transaction; False if its connection is dead, and was thrown away."""
+        try:
+            raw.rollback()
+        except self.failures:
+            raw.invalidate()
+            return False
+        return True
+
+    def _on_server(self, begin: str, act: Callable[[Session], T]) -> T:
+        """Run a transaction on PostgreSQL.
+
+        Nobody asks whether a connection of the pool still lives: that is one more wait for the
+        server. One that is dead before it has answered anything has done nothing, and the act
+        begins again on another. A new one is not replaced.
+        """
+        failure: WhitecrowError | None = None
+        try:
+            while True:
+                raw, session = self._connected(), None
+                used = raw.info.setdefault("used", False)
+                try:
+                    session = Session(raw, sqlite=False, pipelined=True)
+                    result = self._pipelined(session, begin, act)
+                    raw.info["used"] = True
+                    return result
+                except BaseException as error:
+                    unanswered = session is None or not session.answered
+                    dead = not self._undo(raw)
+                    if not (used and unanswered and dead and isinstance(error, self.failures)):
+                        raise
+                finally:
+                    raw.close()
+        except self.failures as error:
+            failure = translated(error, self.name)
+        raise failure
+
+    def _pipelined(self, session: Session, begin: str, act: Callable[[Session], T]) -> T:
+        """Send statements that return nothing together with the one that follows.
 
         Whatever fails among them fails at the next query, or at the end at the latest. The driver
         would wait for the answer to its own BEGIN, and for that to its own COMMIT once more: here
         they travel with the others.
         """
-        driver = _set_autocommit(raw, on=True)
+        driver: Any = session.raw.driver_connection
         with driver.pipeline():
-            session = Session(raw, sqlite=False, pipelined=True)
             session.command(begin)
-            yield session
-            ended = raw.cursor()
+            result = act(session)
+            session.answered = True  # whether the server has done this must be known
+            ended = session.raw.cursor()
             ended.execute("COMMIT")
         if ended.statusmessage != "COMMIT":  # the server undid what had failed before
             raise driver.OperationalError("the transaction was undone")
+        return result
 
     def joined(self, connection: Connection) -> Session:
         """The transaction that somebody else has open on a connection to this store."""
@@ -244,6 +282,7 @@ class Database:
             with self._turn:
                 self._stop_writing()
         self._engine.dispose()
+        self._untried.dispose()
 
     def let_go(self, until: float, held: contextlib.ExitStack) -> bool:
         """Close all connections to an SQLite file, and open none while ``held``; False if in use.
@@ -304,13 +343,6 @@ if hasattr(os, "register_at_fork"):  # elsewhere there is no fork
     )
 
 
-def _set_autocommit(raw: PoolProxiedConnection, *, on: bool) -> Any:
-    """Say whether PostgreSQL's driver leaves transactions to us; return it."""
-    driver: Any = raw.driver_connection
-    driver.autocommit = on
-    return driver
-
-
 def _when_free(command: Callable[[], object]) -> None:
     """Begin or end a transaction that locks, as soon as no other process is in the way."""
     begun = time.monotonic()
@@ -325,7 +357,7 @@ def _when_free(command: Callable[[], object]) -> None:
             if code != sqlite3.SQLITE_BUSY or waited > PATIENCE_SECONDS:
                 raise
         shortest, longest = _RETRY_SECONDS
-        time.sleep(min(longest, max(shortest, waited / 8)))
+        time.sleep(min(longest, max(shortest, waited * _RETRY_PART)))
 
 
 _PRIMARY = 0xFF  # the part of an SQLite error's code that says what kind it is
@@ -383,6 +415,7 @@ class Session:
         self.raw, self._cursor = raw, raw.cursor()
         self._spelled = _for_sqlite if sqlite else _for_postgresql
         self.pipelined = pipelined
+        self.answered = False  # whether the act knows anything of the store yet
         self._ahead: dict[Any, Any] = {}
 
     def command(self, text: str) -> None:
@@ -412,6 +445,7 @@ class Session:
             cursor = self._cursor
             cursor.execute(self._spelled(statement), given)
         records: list[Any] = cursor.fetchall()
+        self.answered = True
         if not records:
             return records
         return list(map(_row(tuple(column[0] for column in cursor.description)), records))

@@ -73,10 +73,11 @@ def sqlite_file(url: URL) -> Path | None:
     return Path(str(url.database)) if named else None
 
 
-def engine_for(url: URL, *, patience: float) -> Engine:
+def engine_for(url: URL, *, patience: float = 0.0, tried: bool = True) -> Engine:
     """Return an engine whose transactions are durable and begin as they must.
 
-    SQLite waits ``patience`` seconds for another writer.
+    SQLite waits ``patience`` seconds for another writer. PostgreSQL's connections are ``tried``
+    before each use, or transactions and whether a connection still lives are left to who uses it.
     """
     backend = url.get_backend_name()
     if backend not in ("sqlite", "postgresql"):
@@ -88,8 +89,9 @@ def engine_for(url: URL, *, patience: float) -> Engine:
             # An ask holds a second connection for its claim: a bounded pool could lock itself up.
             "max_overflow": -1,
             # A connection that the server has ended meanwhile is replaced before it is used.
-            "pool_pre_ping": True,
+            "pool_pre_ping": tried,
             "connect_args": {
+                "autocommit": not tried,
                 **{name: one for name, one in _POSTGRESQL.items() if name not in url.query},
                 "options": f"{_STATEMENTS} {url.query.get('options', '')}".strip(),
             },

@@ -207,7 +207,7 @@ class SpatialIndex:
                 raise Crowded
             depths = self._depths(ball, met, prices, brief=quick and many)
         added = [
-            _ZERO if depth is None else max(_ZERO, depth - price)
+            _ZERO if depth is None or depth <= price else depth - price
             for depth, price in zip(depths, prices, strict=True)
         ]
         return Weighed(depths, Located(*added[:2]), Located(*added[2:]), sheet, place, ball.seq)
@@ -227,12 +227,12 @@ class SpatialIndex:
             if tally % 2 == 0 and not ball.everyone:
                 depths.append(None)
                 continue
+            if met is not None and not met:
+                depths.append(ball.epsilon)
+                continue
             most = price + ball.epsilon  # one more ball adds no more than its own epsilon
             if met is None:
                 depths.append(most)
-                continue
-            if not met:
-                depths.append(ball.epsilon)
                 continue
             shown = in_tally(tally, ball.analyst, met)
             key = tuple(id(one) for one in shown), price
@@ -302,12 +302,12 @@ class SpatialIndex:
             depths=written(weighed.depths),
         )
         prices = tuple(
-            price if depth is None else max(price, depth)
+            price if depth is None or depth <= price else depth
             for price, depth in zip(sheet.prices, weighed.depths, strict=True)
         )
-        self.write(
-            name, ball.analyst, replace(sheet, bands=sheet.bands | {band}, prices=prices), sheet
-        )
+        if band not in sheet.bands or prices != sheet.prices:
+            grown = Sheet(sheet.bands | {band}, prices)
+            self.write(name, ball.analyst, grown, sheet)
 
     def _keys(self, location: Location) -> Keys:
         """The coordinates of a ball, which is looked at several times in a row."""

@@ -47,7 +47,7 @@ from whitecrow.ledger.database import Claim, Claims, Database, Session
 from whitecrow.ledger.migration import migrate
 from whitecrow.ledger.replay import rebuild_all
 from whitecrow.ledger.spatial import AddUp, Ball, Crowded, Geometry, Location, SpatialIndex, Weighed
-from whitecrow.ledger.statements import BY_QUESTION, GIVE_UP, HASH, SHARE
+from whitecrow.ledger.statements import BY_QUESTION, GIVE_UP, HASH, SHARE, TAKEN_UP
 from whitecrow.ledger.transaction import AccountTransaction, names
 from whitecrow.ledger.witness.guard import guard_of
 from whitecrow.privacy import Guarantee, Unit, ZeroConcentrated
@@ -158,7 +158,8 @@ def charge(
     sole = mine.spent is before and mine.budget is None and own == extra
     grown = after if sole else _admit_own(mine, order.analyst, price, own)
     account.spent, mine = after, AnalystAccount(grown, mine.budget)
-    account.write_share(order.analyst, mine)
+    if share is None or grown is not share.spent:  # a place far from all others costs nothing more
+        account.write_share(order.analyst, mine)
     account.add_terms(order.analyst, price)
     entry = account.append("reserve", analyst=order.analyst, digest=order.digest, body=body)
     account.open_reservation(entry.seq, holder)
@@ -173,7 +174,10 @@ def record(
 ) -> RecordedOutcome:
     """Store what came of a reservation: an answer, or (``kind`` is not "settle") a failure."""
     account.must_be_open()
-    outcome = account.outcome(held.digest)
+    # An open reservation names who computes its answer, and nobody else once it is closed.
+    epoch, holder = account.taken_up(held.seq)
+    ours = bool(holder) and (epoch, holder) == (held.epoch, held.holder)
+    outcome = held if ours else account.outcome(held.digest)
     if outcome is None or outcome.seq != held.seq:
         raise AccountConflict(
             "This question's spend was given back while it was being computed; nothing was "
@@ -623,8 +627,7 @@ class Ledger:
         self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]
     ) -> RecordedOutcome:
         def foresee(session: Session, account: int) -> None:
-            asked = held.digest
-            session.ahead(BY_QUESTION, dataset=account, asked=asked, former=asked)
+            session.ahead(TAKEN_UP, dataset=account, seq=held.seq)
 
         outcome = self.watched(
             dataset, lambda account: record(account, held, kind, body), foresee=foresee
