@@ -41,8 +41,8 @@ def _peak_in_noise(model: Model) -> Model:
     return replace(model, peak=4.0 * min(1.0, (6 / len(model.grids)) ** 2))
 
 
-def _noise_is_usual(model: Model) -> Model:
-    """Return the model with what is usual in a table said by all cells above the noise alike."""
+def _usual_by_records(model: Model) -> Model:
+    """Return the model whose cells say what is usual by their records, clear of noise or not."""
     return replace(model, clear=0.0)
 
 
@@ -87,7 +87,7 @@ def _of_version_2(model: Model) -> Model:
     clear = few / (1.0 + (10.0 * doubt) ** 2)
     tail = 0.3 * min(1.0, 12 / columns) * (1.0 - clear)
     return replace(
-        _noise_is_usual(model),
+        _usual_by_records(model),
         peak=4.0 * few,
         tail=tail,
         far=2.0 * clear,
@@ -171,7 +171,7 @@ _HEADS: dict[str, Callable[[Model], Model]] = {
     "no peak": _without_peak,
     "no distances": _without_distance,
     "peak in noise, too": _peak_in_noise,
-    "all cells above the noise say what is usual": _noise_is_usual,
+    "what is usual by records": _usual_by_records,
     "no peak, tables not standardised": _not_standardised,
 }
 _RULES = {"no tables of ranks": _without_ranks, "no tables of six columns": _without_six}
