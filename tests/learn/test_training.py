@@ -120,6 +120,21 @@ def test_a_far_cluster_is_stranger_than_nearer_records_that_are_rarer() -> None:
     assert lead(replace(model, near=3.0)) < 0.5
 
 
+def test_cells_that_noise_may_have_made_hardly_say_what_is_usual() -> None:
+    """In each table one cell holds nearly all records, and all others what noise makes of none."""
+    model = trained(records(2000, 3))
+    noisy = np.full(len(model.counts), round(1.5 * model.noise), dtype=np.int32)
+    noisy[model.tables.base[:-1]] = round(60.0 * model.noise)
+    rare = np.delete(np.arange(len(noisy)), model.tables.base[:-1])
+    made = replace(model, counts=noisy)
+    strange, before = made.surprises[rare], replace(made, clear=0.0).surprises[rare]
+    assert model.clear == 16.0
+    assert (strange > before).all()
+    assert np.median(strange / before) > 1.5
+    quiet = replace(model, noise=0.0)
+    assert (quiet.surprises == replace(quiet, clear=0.0).surprises).all()
+
+
 @pytest.mark.parametrize("bound", [1e-310, 1e-300, 1e-160, 1e200, 8e307])
 def test_bounds_whose_squares_overflow_or_vanish_give_scores_all_the_same(bound: float) -> None:
     rows = np.clip(records(3000, 3), -3.0, 3.0) * (bound / 3.0)

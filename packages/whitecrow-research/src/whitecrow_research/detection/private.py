@@ -41,6 +41,11 @@ def _peak_in_noise(model: Model) -> Model:
     return replace(model, peak=4.0 * min(1.0, (6 / len(model.grids)) ** 2))
 
 
+def _usual_by_records(model: Model) -> Model:
+    """Return the model whose cells say what is usual by their records, clear of noise or not."""
+    return replace(model, clear=0.0)
+
+
 class _NotStandardised(Model):
     """A model that adds up the logarithms of counts as they are."""
 
@@ -82,7 +87,12 @@ def _of_version_2(model: Model) -> Model:
     clear = few / (1.0 + (10.0 * doubt) ** 2)
     tail = 0.3 * min(1.0, 12 / columns) * (1.0 - clear)
     return replace(
-        model, peak=4.0 * few, tail=tail, far=2.0 * clear, near=0.0, ranks=1.0 - 0.5 * clear
+        _usual_by_records(model),
+        peak=4.0 * few,
+        tail=tail,
+        far=2.0 * clear,
+        near=0.0,
+        ranks=1.0 - 0.5 * clear,
     )
 
 
@@ -161,6 +171,7 @@ _HEADS: dict[str, Callable[[Model], Model]] = {
     "no peak": _without_peak,
     "no distances": _without_distance,
     "peak in noise, too": _peak_in_noise,
+    "what is usual by records": _usual_by_records,
     "no peak, tables not standardised": _not_standardised,
 }
 _RULES = {"no tables of ranks": _without_ranks, "no tables of six columns": _without_six}

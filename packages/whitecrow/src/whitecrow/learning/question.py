@@ -93,6 +93,9 @@ def families(law: str, records: float, total: Fraction) -> tuple[tuple[Family, i
 NEAR = 1.75
 """From which logarithmic coordinate on distance alone makes a cell stranger: 4.75 deviations."""
 
+CLEAR = 16.0
+"""By how many deviations of the noise a cell is clear of it that half counts for what is usual."""
+
 
 MANY = 256
 """From so many columns on, noise may hide each of them, and leave what all say together."""

@@ -298,4 +298,5 @@ def train(
         far=far,
         near=recipe.NEAR,
         tail=tail if marginals.fitted else 0.0,
+        clear=recipe.CLEAR,
     )
