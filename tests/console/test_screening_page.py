@@ -85,6 +85,7 @@ def test_records_are_flagged_listed_and_can_be_downloaded(ana: Visitor, opened: 
         ("age,bmi\n", "no rows"),
         ("age,bmi\n" + "30,24\n" * (MOST_AT_ONCE + 1), "Send them in parts"),
     ],
+    ids=["column", "value", "nothing", "long"],
 )
 def test_what_cannot_be_screened_is_refused_on_the_page(
     ana: Visitor, opened: str, records: str, says: str
