@@ -37,14 +37,17 @@ def kernel_cache() -> Path:
 
 os.environ.setdefault("NUMBA_CACHE_DIR", str(kernel_cache()))
 
-# A busy machine is no fault of a property.
-hypothesis.settings.register_profile("without a clock", deadline=None)
-hypothesis.settings.load_profile("without a clock")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--study", action="store_true", help="run the long studies too")
-    parser.addoption("--stream", default="", help="another stream of noise, for every test")
+    parser.addoption("--stream", default="", help="other noise and other cases, for every test")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties are tried on the same cases in every run; a busy machine is no fault of theirs."""
+    again = not config.getoption("--stream")
+    hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=again)
+    hypothesis.settings.load_profile("repeatable")
 
 
 class RepeatableNoise:

@@ -16,7 +16,7 @@
     law (Coins.v and noise/proof.md). Gaussian noise, thresholds and replace-one are prose.
 
     Which Python this is about
-    [whitecrow.learning.training.train] with [Money("laplace", ...)], [learn.budget.Money.histograms];
+    [whitecrow.learning.training.train] with [NoiseBudget("laplace", ...)], [learn.budget.NoiseBudget.histograms];
     [lookahead] where every cell is perturbed. *)
 
 From Coq Require Import ZArith Reals Lra Lia List Permutation Bool.

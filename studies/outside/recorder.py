@@ -19,7 +19,7 @@ from dp_recorder.auditing.metrics import dist_l1
 
 from whitecrow.detector.model import Grid
 from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
-from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.histogram.noise_budget import Noise, NoiseBudget
 from whitecrow.learning.training import train
 
 GRIDS = (Grid("x", True, False, 0.0, 1.0), Grid("y", False, True, 0.0, 2.0))
@@ -34,18 +34,18 @@ def noisy(counts: Any, sensitivity: float, law: str, size: str) -> Any:
 
 
 class Watched:
-    """Money whose noise is watched; ``forgets`` says by how much too few tables are paid for."""
+    """A noise budget whose noise is watched; ``forgets``: by how much too few tables are paid."""
 
-    def __init__(self, money: Money, forgets: int = 1) -> None:
-        self.money, self.forgets = money, forgets
+    def __init__(self, budget: NoiseBudget, forgets: int = 1) -> None:
+        self.budget, self.forgets = budget, forgets
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.money, name)
+        return getattr(self.budget, name)
 
     def histograms(self, share: Fraction, tables: int) -> Any:
         """Return the noise of so many tables."""
         paid = max(1, tables // self.forgets)
-        noise = self.money.histograms(share, paid)
+        noise = self.budget.histograms(share, paid)
 
         class Added:
             """The noise, watched."""
@@ -70,7 +70,7 @@ def learned(rows: Any, *, forgets: int = 1, bounds: bool = False, size: bool = F
         grids,
         Bought(
             CellFacts(partial(counted_rows, rows)),
-            Watched(Money("laplace", Fraction(1), "add_remove", 1), forgets),  # type: ignore[arg-type]
+            Watched(NoiseBudget("laplace", Fraction(1), "add_remove", 1), forgets),  # type: ignore[arg-type]
         ),
         Fraction(1),
         size=len(rows) if size else None,

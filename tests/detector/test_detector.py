@@ -22,7 +22,7 @@ from whitecrow.detector import Detector, Threshold, scoring
 from whitecrow.detector.contributions import contributions
 from whitecrow.detector.model import grid_of
 from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
-from whitecrow.histogram.noise_budget import Money, concentrated
+from whitecrow.histogram.noise_budget import NoiseBudget, concentrated
 from whitecrow.learning.training import train
 from whitecrow.noise.seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy
@@ -60,7 +60,7 @@ def detector() -> Detector:
         tuple(grid_of(column) for column in CARD.columns),
         Bought(
             CellFacts(partial(counted_rows, data)),
-            Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+            NoiseBudget("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
             SeededSource(7),
         ),
         Fraction(1),
@@ -224,7 +224,7 @@ def test_with_a_hundred_columns_and_two_thousand_records_the_planted_column_is_s
         tuple(grid_of(column) for column in columns),
         Bought(
             CellFacts(partial(counted_rows, data)),
-            Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+            NoiseBudget("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
             SeededSource(1),
         ),
         Fraction(1),
@@ -327,7 +327,7 @@ def test_forty_columns_fit_in_half_a_megabyte() -> None:
         tuple(grid_of(column) for column in card.columns),
         Bought(
             CellFacts(partial(counted_rows, data)),
-            Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+            NoiseBudget("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
             SeededSource(7),
         ),
         Fraction(1),

@@ -76,7 +76,7 @@ class Silent:
 
 
 class Free:
-    """Money that buys silence."""
+    """A noise budget that buys silence."""
 
     law, total, relation, contribution = "gaussian", 1, "add_remove", 1
 

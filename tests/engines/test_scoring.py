@@ -23,7 +23,7 @@ from whitecrow.detector import Detector
 from whitecrow.detector.model import grid_of
 from whitecrow.errors import InvalidInput
 from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
-from whitecrow.histogram.noise_budget import Money, concentrated
+from whitecrow.histogram.noise_budget import NoiseBudget, concentrated
 from whitecrow.learning.training import train
 from whitecrow.noise.seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy
@@ -62,7 +62,7 @@ def trained(card: Card, data: Any, seed: int) -> Detector:
         tuple(grid_of(column) for column in card.columns),
         Bought(
             CellFacts(partial(counted_rows, data)),
-            Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+            NoiseBudget("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
             SeededSource(seed),
         ),
         Fraction(1),

@@ -219,16 +219,16 @@ def _publish(question: Any, here: Any, there: Any) -> Iterator[Part]:
 
 
 class _Tape:
-    """Money that hands out fixed numbers for noisy ones, and writes down what was counted."""
+    """A noise budget that hands out fixed numbers and writes down what was counted."""
 
-    def __init__(self, money: Any) -> None:
-        self.money, self.asked = money, []
+    def __init__(self, budget: Any) -> None:
+        self.budget, self.asked = budget, []
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.money, name)
+        return getattr(self.budget, name)
 
     def histograms(self, share: Fraction, tables: int) -> Any:
-        return _Taped(self, self.money.histograms(share, tables))
+        return _Taped(self, self.budget.histograms(share, tables))
 
 
 class _Taped:
@@ -269,7 +269,7 @@ def counted(here: list[Any], there: list[Any]) -> Iterator[Part]:
 
 
 def _learn(question: Any, *both: Any) -> Iterator[Part]:
-    tapes = [_Tape(question.money(facts.card)) for facts in both]
+    tapes = [_Tape(question.noise_budget(facts.card)) for facts in both]
     models = [
         train(
             question.grids(facts.card),
@@ -290,7 +290,7 @@ def _monitor(question: Any, *both: Any) -> Iterator[Part]:
     tapes = []
     for closed in both:
         card = closed[0].card
-        tape: Any = _Tape(question.money(card))
+        tape: Any = _Tape(question.noise_budget(card))
         rows, streams = question.plan(card).rows, Streams()
         for step, facts in enumerate(closed):
 
@@ -301,7 +301,7 @@ def _monitor(question: Any, *both: Any) -> Iterator[Part]:
                 return of.noisy_counts(weighted, noise, None, groups)
 
             reader = question.reader(card, streams.steps, (0, step + 1), draw)
-            reader.money = tape
+            reader.budget = tape
             model = assembled(question, facts.card, reader, streams.layout)
             first = streams.first or named(question, facts.card, model, step)
             streams = Streams(first, (*streams.steps, tuple(reader.drawn)))
@@ -313,7 +313,7 @@ def _thresholds(question: Any, model: Any, *both: Any) -> Iterator[Part]:
     """The choice of each threshold, once both databases released the same detector."""
     card = both[0].card
     tried = threshold.allotted(
-        question.rates, model.records, question.money(card), question.shares[1]
+        question.rates, model.records, question.noise_budget(card), question.shares[1]
     )
     lots = np.random.default_rng(0)
     anybody = np.column_stack(
@@ -336,7 +336,7 @@ def _thresholds(question: Any, model: Any, *both: Any) -> Iterator[Part]:
 
 
 def _profile(question: Any, *both: Any) -> Iterator[Part]:
-    tapes = [_Tape(question.money(facts.card)) for facts in both]
+    tapes = [_Tape(question.noise_budget(facts.card)) for facts in both]
     for facts, tape in zip(both, tapes, strict=True):
         parts_ = question.parts(facts.card)
         profiling.described([part for part in parts_ if part.ordered], facts, tape, None)
@@ -357,7 +357,7 @@ def _texts(facts: Any, name: str) -> dict[str | None, int]:
 def _discovered(part: Any, question: Any, *both: Any) -> Iterator[Part]:
     """The noisy count of each value, or that it is not named: a value that nobody has never is."""
     card = both[0].card
-    noise = question.money(card).histograms(part.share, 1)
+    noise = question.noise_budget(card).histograms(part.share, 1)
     least = named_from(noise, card.contribution, question.value_delta(card))
     listed = set(card.column(part.name).categories or ())
     one, two = (_texts(facts, part.name) for facts in both)

@@ -10,27 +10,27 @@ import pytest
 
 from whitecrow.data import Card, Column, read
 from whitecrow.detector import scoring
-from whitecrow.histogram.noise_budget import Money, concentrated
+from whitecrow.histogram.noise_budget import NoiseBudget, concentrated
 from whitecrow.learning import Learn, gather, threshold
 from whitecrow.learning.mechanism import learn
 from whitecrow.noise.laws import exponential_mechanism_pmf
 
-GAUSSIAN = Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1)
-PURE = Money("laplace", Fraction(1), "add_remove", 1)
+GAUSSIAN = NoiseBudget("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1)
+PURE = NoiseBudget("laplace", Fraction(1), "add_remove", 1)
 RATES = (Fraction(1, 20), Fraction(1, 100))
 SHARE = Fraction(1, 5)
 
 
-@pytest.mark.parametrize("money", [PURE, GAUSSIAN])
-def test_all_rates_together_spend_their_share_and_no_more(money: Money) -> None:
-    found = threshold.allotted(RATES, 1e6, money, SHARE)
+@pytest.mark.parametrize("budget", [PURE, GAUSSIAN])
+def test_all_rates_together_spend_their_share_and_no_more(budget: NoiseBudget) -> None:
+    found = threshold.allotted(RATES, 1e6, budget, SHARE)
     spent = (
         sum(found.values())
-        if money.law == "laplace"
+        if budget.law == "laplace"
         else sum(epsilon**2 / 8 for epsilon in found.values())
     )
     assert set(found) == set(RATES)
-    assert 0.999 < float(spent / (money.total * SHARE)) <= 1
+    assert 0.999 < float(spent / (budget.total * SHARE)) <= 1
     assert found[Fraction(1, 100)] > found[Fraction(1, 20)]
 
 
@@ -45,7 +45,7 @@ def test_the_least_rate_is_given_up_first_and_leaves_its_part_to_the_others() ->
 
 
 def test_persons_with_many_records_need_more_of_them() -> None:
-    persons = Money("gaussian", GAUSSIAN.total, "add_remove", 5)
+    persons = NoiseBudget("gaussian", GAUSSIAN.total, "add_remove", 5)
     assert threshold.allotted(RATES[1:], 24_000, GAUSSIAN, SHARE)
     assert not threshold.allotted(RATES[1:], 24_000, persons, SHARE)
 
@@ -80,14 +80,14 @@ def test_a_rate_that_is_not_refused_is_realised_nineteen_times_in_twenty(
     assert law[np.abs(realised - float(rate)) <= away].sum() > 19 / 20
 
 
-@pytest.mark.parametrize("money", [PURE, GAUSSIAN])
+@pytest.mark.parametrize("budget", [PURE, GAUSSIAN])
 def test_a_rough_threshold_takes_the_whole_part_for_the_largest_rate_or_nothing(
-    money: Money,
+    budget: NoiseBudget,
 ) -> None:
-    found = threshold.rough(RATES, 1000.0, money, SHARE)
-    assert found == {Fraction(1, 20): money.selection(SHARE)}
-    assert threshold.rough(RATES, 100.0, money, SHARE) == {}
-    persons = Money(money.law, money.total, "add_remove", 5)
+    found = threshold.rough(RATES, 1000.0, budget, SHARE)
+    assert found == {Fraction(1, 20): budget.selection(SHARE)}
+    assert threshold.rough(RATES, 100.0, budget, SHARE) == {}
+    persons = NoiseBudget(budget.law, budget.total, "add_remove", 5)
     assert threshold.rough(RATES, 1000.0, persons, SHARE) == {}
 
 

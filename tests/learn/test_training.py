@@ -15,14 +15,14 @@ import whitecrow as wc
 from whitecrow.detector import scoring
 from whitecrow.detector.model import Grid, Model
 from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
-from whitecrow.histogram.noise_budget import Money, concentrated
+from whitecrow.histogram.noise_budget import NoiseBudget, concentrated
 from whitecrow.learning.facts import ByTable
 from whitecrow.learning.question import draw_tables, families
 from whitecrow.learning.training import learn_marginals, train
 from whitecrow.noise.seeded import SeededSource
 
-PURE = Money("laplace", Fraction(2), "add_remove", 1)
-GAUSSIAN = Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1)
+PURE = NoiseBudget("laplace", Fraction(2), "add_remove", 1)
+GAUSSIAN = NoiseBudget("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1)
 
 
 def records(size: int, columns: int, seed: int = 0) -> npt.NDArray[np.float64]:
@@ -30,24 +30,27 @@ def records(size: int, columns: int, seed: int = 0) -> npt.NDArray[np.float64]:
 
 
 def trained(
-    rows: npt.NDArray[np.float64], money: Money = GAUSSIAN, bound: float = 8.0, **options: object
+    rows: npt.NDArray[np.float64],
+    budget: NoiseBudget = GAUSSIAN,
+    bound: float = 8.0,
+    **options: object,
 ) -> Model:
     grids = tuple(Grid(f"x{j}", True, False, -bound, bound) for j in range(rows.shape[1]))
     return train(
         grids,
-        Bought(CellFacts(partial(counted_rows, rows)), money, SeededSource(7)),
+        Bought(CellFacts(partial(counted_rows, rows)), budget, SeededSource(7)),
         Fraction(1),
         **options,  # type: ignore[arg-type]
     )
 
 
 @pytest.mark.parametrize("bound", [8.0, 80_000.0])
-@pytest.mark.parametrize("money", [PURE, GAUSSIAN])
+@pytest.mark.parametrize("budget", [PURE, GAUSSIAN])
 def test_far_records_score_above_common_ones_however_wide_the_bounds(
-    money: Money, bound: float
+    budget: NoiseBudget, bound: float
 ) -> None:
     rows = records(6000, 5)
-    model = trained(rows, money, bound)
+    model = trained(rows, budget, bound)
     far = records(300, 5, seed=1)
     far[:, 2] += 6.0
     columns = scoring.encoders(model)
@@ -56,9 +59,9 @@ def test_far_records_score_above_common_ones_however_wide_the_bounds(
     assert np.mean(strange[:, None] > common[None, :]) > 0.97
 
 
-@pytest.mark.parametrize(("money", "size"), [(PURE, 5000), (GAUSSIAN, 600)])
+@pytest.mark.parametrize(("budget", "size"), [(PURE, 5000), (GAUSSIAN, 600)])
 def test_hundreds_of_columns_that_noise_hides_tell_together_what_is_far(
-    money: Money, size: int, monkeypatch: pytest.MonkeyPatch
+    budget: NoiseBudget, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The noise of one column's counts is most of the records."""
     middle = np.random.default_rng(4).uniform(-2.0, 2.0, size=300)
@@ -70,14 +73,14 @@ def test_hundreds_of_columns_that_noise_hides_tell_together_what_is_far(
         strange, common = (scoring.raw_scores(model, columns, part) for part in (far, usual))
         return float(np.mean(strange[:, None] > common[None, :]))
 
-    model = trained(rows, money, bound=6.0)
+    model = trained(rows, budget, bound=6.0)
     assert model.marginal_noise > 0.3 * model.records
     means = [share @ grid.middles() for grid, share in zip(model.grids, model.shares, strict=True)]
     assert np.abs(np.array(means) - middle).mean() < 0.95 * np.abs(middle).mean()
     assert lead(model) > 0.88
     assert lead(replace(model, tail=0.0)) < 0.85
     monkeypatch.setattr("whitecrow.learning.question.MANY", 301)
-    assert lead(trained(rows, money, bound=6.0)) < 0.85
+    assert lead(trained(rows, budget, bound=6.0)) < 0.85
 
 
 @pytest.mark.parametrize("price", [{"epsilon": "1"}, {"epsilon": "1/10", "delta": "1e-6"}])
@@ -192,10 +195,14 @@ def test_the_distribution_of_a_column_comes_back_within_its_noise() -> None:
 
 def test_replacing_costs_twice_and_persons_cost_their_records() -> None:
     one = GAUSSIAN.histograms(Fraction(1, 2), 10).size
-    both = Money("gaussian", GAUSSIAN.total, "replace_one", 3).histograms(Fraction(1, 2), 10).size
+    both = (
+        NoiseBudget("gaussian", GAUSSIAN.total, "replace_one", 3)
+        .histograms(Fraction(1, 2), 10)
+        .size
+    )
     assert abs(float(both / one) - 18) < 0.01
     one = PURE.histograms(Fraction(1, 2), 10).size
-    both = Money("laplace", PURE.total, "replace_one", 3).histograms(Fraction(1, 2), 10).size
+    both = NoiseBudget("laplace", PURE.total, "replace_one", 3).histograms(Fraction(1, 2), 10).size
     assert both == 6 * one
 
 

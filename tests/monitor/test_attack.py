@@ -31,6 +31,6 @@ def test_the_strongest_adversary_stays_within_what_the_price_allows(delta):
         assert np.abs(found.scores).max() <= 2 + 1e-9
         return
     # The loss has a mean of at most rho under either hypothesis.
-    rho = float(question.money(CARD).total)
+    rho = float(question.noise_budget(CARD).total)
     mean = float(np.where(found.truth, found.scores, -found.scores).mean())
     assert mean <= rho + 5 * math.sqrt(2 * rho / len(found.scores))

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from whitecrow.histogram.line import Line
@@ -56,6 +56,7 @@ def test_no_way_costs_more_than_the_whole_and_all_of_it_is_used(
         assert ((look.edges > line.lower) & (look.edges < line.end)).all()
 
 
+@example(-1.7e308, 7.9e306, 2)  # farther apart than the largest number
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False), st.integers(2, 50))
 def test_cuts_lie_inside_and_rise(one: float, other: float, parts: int) -> None:
     lower, upper = min(one, other) + 0.0, max(one, other) + 0.0

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 import whitecrow as wc
+import whitecrow.sites as wc_sites
 from whitecrow.errors import InvalidInput
-from whitecrow.histogram.noise_budget import Money
+from whitecrow.histogram.noise_budget import NoiseBudget
 from whitecrow.learning import Learn
 from whitecrow.noise.seeded import SeededSource
-from whitecrow.sites import Circle, Key, Meeting, Member, SharedMoney, learn_together, mask
+from whitecrow.sites import Circle, Key, Meeting, Member, SharedNoiseBudget, learn_together, mask
 
 SITES = ("north", "south", "west")
 CARD = wc.Card(
@@ -53,10 +54,10 @@ def at_once(work):
 
 def summed(circle, vectors, law="laplace", size=Fraction(3), seed=1):
     meeting, secrets = Meeting(circle, patience=120), secrets_of(circle.sites)
-    money = Money(law, Fraction(1), "add_remove", 1)
+    budget = NoiseBudget(law, Fraction(1), "add_remove", 1)
 
     def work(place, name):
-        noise = SharedMoney.at(money, meeting.member(name, secrets[name])).histograms(
+        noise = SharedNoiseBudget.at(budget, meeting.member(name, secrets[name])).histograms(
             Fraction(1), 1
         )
         object.__setattr__(noise, "size", size)
@@ -188,13 +189,18 @@ def test_a_site_that_drops_out_makes_the_attempt_void_and_charged_and_the_rest_b
     assert curators["west"].remaining()["differential"] == 2
 
 
+def test_the_former_name_of_a_noise_budget_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="SharedNoiseBudget"):
+        assert wc_sites.SharedMoney is SharedNoiseBudget
+
+
 def test_an_overlap_is_paid_for():
-    money = Money("laplace", Fraction(1), "add_remove", 2)
+    budget = NoiseBudget("laplace", Fraction(1), "add_remove", 2)
     member = Member(
         Circle("a", SITES, overlap=3), "north", {"south": bytes(32), "west": bytes(32)}, max
     )
-    shared = SharedMoney.at(money, member)
-    assert shared.histograms(Fraction(1), 1).size == 3 * money.histograms(Fraction(1), 1).size
+    shared = SharedNoiseBudget.at(budget, member)
+    assert shared.histograms(Fraction(1), 1).size == 3 * budget.histograms(Fraction(1), 1).size
 
 
 @pytest.mark.parametrize(

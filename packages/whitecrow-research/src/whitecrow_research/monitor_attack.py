@@ -76,9 +76,9 @@ def asked(**given: Any) -> wc.Monitor:
 
 def bound(question: wc.Monitor) -> Power:
     """Return the most power that the price allows against one record."""
-    money = question.money(CARD)
-    allowed = power_under_dp if money.law == "laplace" else power_under_zcdp
-    return allowed(float(money.total))
+    budget = question.noise_budget(CARD)
+    allowed = power_under_dp if budget.law == "laplace" else power_under_zcdp
+    return allowed(float(budget.total))
 
 
 def _trips(rng: np.random.Generator, outliers: int) -> tuple[Stream, Any]:
@@ -92,7 +92,9 @@ def _means(question: wc.Monitor, kept: Mapping[str, Any]) -> Floats:
     streams, means = Streams.from_json(kept), []
     assert streams.layout is not None
     grid = streams.layout.grids[0]
-    share = (1 - question.drift_share) * marginal_share("gaussian", question.money(CARD).total)
+    share = (1 - question.drift_share) * marginal_share(
+        "gaussian", question.noise_budget(CARD).total
+    )
     middles = (grid.borders()[:-1] + grid.borders()[1:]) / 2.0
     for step in range(DAYS):
         reader = question.reader(CARD, streams.steps[: step + 1], (step, step + 1))

@@ -21,7 +21,7 @@ import pyarrow
 from pyarrow import parquet
 
 import whitecrow as wc
-from whitecrow.histogram.noise_budget import Money
+from whitecrow.histogram.noise_budget import NoiseBudget
 from whitecrow.monitor.drift import Watch, Watched
 from whitecrow.monitor.streams import strategy
 from whitecrow.noise.seeded import SeededSource
@@ -41,8 +41,8 @@ def watch_of(law: str, *, columns: int, epsilon: float, rate: float, months: int
     price = Fraction(epsilon).limit_denominator(10**6)
     delta = Fraction(1, 10**6) if law == "gaussian" else Fraction(0)
     plan = strategy(law, months)
-    money = Money.of(price, delta, "add_remove", 1)
-    noise = money.histograms(SHARE / plan.reach(user=False), columns)
+    budget = NoiseBudget.of(price, delta, "add_remove", 1)
+    noise = budget.histograms(SHARE / plan.reach(user=False), columns)
     watched = tuple(Watched(f"c{place}", CELLS, True) for place in range(columns))
     return Watch(plan, noise, watched, rate)
 

@@ -66,7 +66,7 @@ class _Strict(BaseModel):
 
 Text = Annotated[str, Field(max_length=1000)]
 Name = Annotated[str, Field(max_length=64)]
-Money = str | int | dict[str, str | int]
+BudgetAsWritten = str | int | dict[str, str | int]
 
 
 class Batch(_Strict):
@@ -82,7 +82,7 @@ class Registration(_Strict):
     source: dict[str, str]
     card: dict[str, Any] | str | None = None
     policy: dict[str, Any] | None = None
-    budget: Money = "1"
+    budget: BudgetAsWritten = "1"
     engine: Name = "local"
     readers: list[Name] = []
     indexes: Annotated[list[list[Name]], Field(max_length=20)] = []
@@ -92,7 +92,7 @@ class Amendment(_Strict):
     """What changes of a dataset, and why."""
 
     reason: Text
-    budget: Money | None = None
+    budget: BudgetAsWritten | None = None
     policy: dict[str, Any] | None = None
     card: dict[str, Any] | str | None = None
     readers: list[Name] | None = None
@@ -120,7 +120,7 @@ class Allowance(_Strict):
     """A cap on what one analyst may spend; null lifts it."""
 
     analyst: Name
-    budget: Money | None
+    budget: BudgetAsWritten | None
     reason: Text
 
 

@@ -208,7 +208,7 @@ class PrivateDetector(PrivateEstimator):
 
     def _warn(self, question: Learn, card: Card) -> None:
         (rate,), share = question.rates, question.shares[1]
-        needed = enough_records(rate, question.money(card), share)
+        needed = enough_records(rate, question.noise_budget(card), share)
         source = (
             "is a rough one: the part it flags may be twice as large, or nothing"
             if self.threshold_source_ == "rough"
@@ -288,8 +288,8 @@ def expected_failed_checks(estimator: PrivateDetector) -> dict[str, str]:
     ['check_outliers_fit_predict', 'check_outliers_train']
     """
     question = estimator.question()
-    money = question.money(Card("records", (Column("x0"),)))
-    if allotted(question.rates, float(_CHECKED), money, question.shares[1]):
+    budget = question.noise_budget(Card("records", (Column("x0"),)))
+    if allotted(question.rates, float(_CHECKED), budget, question.shares[1]):
         return {}
     reason = (
         f"epsilon {question.epsilon} does not carry a threshold for {_CHECKED} records: one that "

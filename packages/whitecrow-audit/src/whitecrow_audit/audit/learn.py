@@ -23,7 +23,7 @@ from whitecrow.data import Card, Column
 from whitecrow.detector import Detector, Model, scoring
 from whitecrow.detector.model import Grid
 from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
-from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.histogram.noise_budget import Noise, NoiseBudget
 from whitecrow.learning import Learn, LearnFacts, threshold
 from whitecrow.learning.facts import ByColumn
 from whitecrow.learning.mechanism import learn
@@ -70,13 +70,13 @@ def counts_of(model: Model, person: float) -> npt.NDArray[np.int64]:
 
 @dataclass
 class _Quiet:
-    """Money whose noise is 0: shows how much noise the stages ask for, and for which counts."""
+    """A noise budget without noise: shows how much the stages ask for, and for which counts."""
 
-    money: Money
+    budget: NoiseBudget
     asked: list[Noise]
 
     def histograms(self, share: Fraction, tables: int) -> Any:
-        noise = self.money.histograms(share, tables)
+        noise = self.budget.histograms(share, tables)
 
         def added(counts: npt.NDArray[np.int64], source: object) -> npt.NDArray[np.int64]:
             self.asked.append(noise)
@@ -85,21 +85,21 @@ class _Quiet:
         return SimpleNamespace(deviation=noise.deviation, added=added)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.money, name)
+        return getattr(self.budget, name)
 
 
 @lru_cache(maxsize=64)
 def _noise(question: Learn, factor: Fraction) -> tuple[Noise, Noise, int]:
     """Return the noise of the first histograms and of the tables, and how many tables there are."""
-    asked = question.money(CARD)
-    money: Any = _Quiet(replace(asked, total=asked.total * factor), [])
+    asked = question.noise_budget(CARD)
+    budget: Any = _Quiet(replace(asked, total=asked.total * factor), [])
     model = train(
         question.grids(CARD),
-        Bought(CellFacts(partial(counted_rows, np.zeros((1, 1)))), money),
+        Bought(CellFacts(partial(counted_rows, np.zeros((1, 1)))), budget),
         question.shares[0],
         seed=question.seed,
     )
-    return money.asked[0], money.asked[-1], len(model.tables)
+    return budget.asked[0], budget.asked[-1], len(model.tables)
 
 
 def _mass(noise: Noise, reach: int) -> npt.NDArray[np.float64]:
@@ -184,18 +184,18 @@ def _size_law(question: Learn, factor: Fraction, x: Database) -> Law:
 
 @dataclass
 class _Broken:
-    """The question with money, or grids, of a mutant's own."""
+    """The question with a noise budget, or grids, of a mutant's own."""
 
     question: Learn
-    money_of: Callable[[Money], Any] | None = None
+    budget_of: Callable[[NoiseBudget], Any] | None = None
     grids_of: Callable[[], tuple[Grid, ...]] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.question, name)
 
-    def money(self, card: Card) -> Any:
-        money = self.question.money(card)
-        return money if self.money_of is None else self.money_of(money)
+    def noise_budget(self, card: Card) -> Any:
+        budget = self.question.noise_budget(card)
+        return budget if self.budget_of is None else self.budget_of(budget)
 
     def grids(self, card: Card) -> tuple[Grid, ...]:
         return self.question.grids(card) if self.grids_of is None else self.grids_of()
@@ -203,17 +203,17 @@ class _Broken:
 
 @dataclass
 class _Spoiled:
-    """Money that has the noise of one table for all, or leaves empty cells out."""
+    """A noise budget that has the noise of one table for all, or leaves empty cells out."""
 
-    money: Money
+    budget: NoiseBudget
     one_for_all: bool = False
     left_out: bool = False
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.money, name)
+        return getattr(self.budget, name)
 
     def histograms(self, share: Fraction, tables: int) -> Any:
-        noise = self.money.histograms(share, 1 if self.one_for_all else tables)
+        noise = self.budget.histograms(share, 1 if self.one_for_all else tables)
         if not self.left_out:
             return noise
 

@@ -48,11 +48,11 @@ def _records(kinds: Database) -> dict[str, list[Any]]:
 @lru_cache(maxsize=16)
 def _noise(question: Monitor, factor: Fraction) -> tuple[Noise, int]:
     """Return the noise of the tables at a multiple of the price, and how many there are."""
-    asked = question.money(CARD)
-    money = replace(asked, total=asked.total * factor)
-    tables = len(draw_tables(1, families(money.law, 1.0, money.total), question.seed))
-    share = (1 - question.drift_share) * (1 - marginal_share(money.law, money.total))
-    return money.histograms(share / question.plan(CARD).reach(user=False), tables), tables
+    asked = question.noise_budget(CARD)
+    budget = replace(asked, total=asked.total * factor)
+    tables = len(draw_tables(1, families(budget.law, 1.0, budget.total), question.seed))
+    share = (1 - question.drift_share) * (1 - marginal_share(budget.law, budget.total))
+    return budget.histograms(share / question.plan(CARD).reach(user=False), tables), tables
 
 
 def _in_tables(answer: Any) -> Hashable:
@@ -81,7 +81,7 @@ class _Cheap(Monitor):
     def reader(
         self, card: Card, past: tuple[Any, ...], span: tuple[int, int], draw: Draw | None = None
     ) -> Reader:
-        return _OneForAll(self.money(card), self.plan(card), past, span, False, draw)
+        return _OneForAll(self.noise_budget(card), self.plan(card), past, span, False, draw)
 
 
 def _one_for_all(question: Monitor, facts: MonitorFacts, source: Any) -> Any:

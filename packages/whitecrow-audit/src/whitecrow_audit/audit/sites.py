@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from whitecrow.histogram.noise_budget import Money
-from whitecrow.sites import Circle, Member, SharedMoney, Words
+from whitecrow.histogram.noise_budget import NoiseBudget
+from whitecrow.sites import Circle, Member, SharedNoiseBudget, Words
 from whitecrow_audit.audit.bounds import Loss
 from whitecrow_audit.audit.case import Case, Draw, Laws, both
 from whitecrow_audit.verify.learn import share_sum_law
@@ -43,12 +43,12 @@ def _round(count: int, silent: bool) -> list[Hashable]:
         secrets = {other: _SECRETS[frozenset((name, other))] for other in _SITES if other != name}
         member = Member(circle, name, secrets, exchange)
         member.numbers = [0]  # one site after the other: nobody waits for the others' numbers
-        money = Money("laplace", Fraction(_EPSILON), "add_remove", 1)
+        budget = NoiseBudget("laplace", Fraction(_EPSILON), "add_remove", 1)
         counts = np.full(_CELLS, count if name == "north" else 0)
         if silent and name == "west":
             total = member.sum(counts)
         else:
-            noise = SharedMoney.at(money, member).histograms(Fraction(1), 1)
+            noise = SharedNoiseBudget.at(budget, member).histograms(Fraction(1), 1)
             total = noise.added(counts, None)
     return [bool(high) for high in total >= 1]
 
@@ -67,7 +67,9 @@ def _drawn(silent: bool, count: int) -> Draw:
 
 def _laws(shares: int, factor: Fraction) -> Laws:
     # The noise's scale is rounded up to a multiple of 1/1024.
-    size = Money("laplace", _EPSILON * factor, "add_remove", 1).histograms(Fraction(1), 1).size
+    size = (
+        NoiseBudget("laplace", _EPSILON * factor, "add_remove", 1).histograms(Fraction(1), 1).size
+    )
     law = share_sum_law(float(1 / size), 3, shares)
     middle = len(law) // 2
     one, two = (float(law[middle + 1 - count :].sum()) for count in (0, 1))

@@ -19,7 +19,7 @@ from whitecrow.card import ABSENT_NUMBER
 from whitecrow.detector.model import Grid
 from whitecrow.exhaustive import Report, exhaust
 from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
-from whitecrow.histogram.noise_budget import Money
+from whitecrow.histogram.noise_budget import NoiseBudget
 from whitecrow.learning import threshold
 from whitecrow.learning.training import train
 from whitecrow.privacy import Unit
@@ -87,10 +87,10 @@ def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
     if broken.get("data_bounds") and len(rows):
         low, high = float(rows[:, 0].min()), float(rows[:, 0].max()) + 1.0
         grids = (Grid("x", True, False, low, high), *GRIDS[1:])
-    money: Any = tape
+    budget: Any = tape
     model = train(
         grids,
-        Bought(CellFacts(partial(counted_rows, rows)), money),
+        Bought(CellFacts(partial(counted_rows, rows)), budget),
         Fraction(1),
         size=len(rows) if broken.get("exact_n") else None,
     )
@@ -100,10 +100,10 @@ def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
 
 def all_histograms(law: str, relation: Unit, ways: int = 2, **broken: Any) -> Report:
     """Return the worst loss of stages 1 and 2 on every edge, over some public ways."""
-    money = Money(law, Fraction(1, 2), relation, 1)
+    budget = NoiseBudget(law, Fraction(1, 2), relation, 1)
     tape = {key: broken.pop(key) for key in ("tables", "left_out") if key in broken}
     way = partial(_way, **broken)
-    return worst_of(way, money, len(VALUES), MOST, ways, **tape)
+    return worst_of(way, budget, len(VALUES), MOST, ways, **tape)
 
 
 def thresholds(relation: Unit, eta_factor: Fraction = Fraction(1)) -> Report:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from whitecrow.data import Card, Column
 from whitecrow.exhaustive import Report
 from whitecrow.histogram.facts import counted_rows
-from whitecrow.histogram.noise_budget import Money
+from whitecrow.histogram.noise_budget import NoiseBudget
 from whitecrow.monitor.facts import MonitorFacts, Weighted
 from whitecrow.monitor.mechanism import resume
 from whitecrow.monitor.question import Monitor
@@ -109,7 +109,7 @@ class _Unpaid(Reader):
 
 
 class _Taped:
-    """The question with a tape for money, or as a mutant has it."""
+    """The question with a tape for its noise budget, or as a mutant has it."""
 
     def __init__(self, question: Monitor, tape: Tape, user: bool, **broken: Any) -> None:
         self._question, self._tape, self._user, self._broken = question, tape, user, broken
@@ -125,9 +125,9 @@ class _Taped:
         return _Alone(shipped.law, shipped.rows) if self._broken.get("alone") else shipped
 
     def reader(self, card: Card, past: Any, span: tuple[int, int], draw: Any = None) -> Reader:
-        money: Any = self._tape
+        budget: Any = self._tape
         make = _Unpaid if self._broken.get("unpaid") else Reader
-        return make(money, self.plan(card), past, span, self._user, draw)
+        return make(budget, self.plan(card), past, span, self._user, draw)
 
 
 def _way(lives: tuple[Life, ...], user: bool, x: Histogram, tape: Tape, **broken: Any) -> Hashable:
@@ -145,8 +145,8 @@ def all_steps(
     law: str, lives: tuple[Life, ...] = RECORDS, user: bool = False, ways: int = 2, **broken: Any
 ) -> Report:
     """Return the worst loss of all steps together on every edge, over some public ways."""
-    money = Money(law, Fraction(1, 2), "add_remove", 1)
-    return worst_of(partial(_way, lives, user, **broken), money, len(lives), 1, ways)
+    budget = NoiseBudget(law, Fraction(1, 2), "add_remove", 1)
+    return worst_of(partial(_way, lives, user, **broken), budget, len(lives), 1, ways)
 
 
 def all_runs(law: str, runs: Runs, paid: int) -> Report:

@@ -18,7 +18,7 @@ import numpy as np
 from whitecrow.data import Card, Column
 from whitecrow.exhaustive import Report
 from whitecrow.histogram.facts import Counts, counted_rows
-from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.histogram.noise_budget import Noise, NoiseBudget
 from whitecrow.privacy import Unit
 from whitecrow.profile.facts import ByEdges, ProfileFacts
 from whitecrow.profile.mechanism import described
@@ -53,12 +53,12 @@ def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
     """Run all searches on a database; return what is public of it."""
     facts = _facts(x)
     parts = Profile(epsilon=1).parts(CARD)
-    money: Any = tape
+    budget: Any = tape
     if broken.get("one_column"):
         # The noise that one column alone would need, for all of them.
         alone = Profile(["x"], epsilon=1).parts(CARD)[0].share
         parts = tuple(part.__class__(part.name, part.kind, alone, False) for part in parts)
-    description = described(parts, facts, money, None, most_cells=256)
+    description = described(parts, facts, budget, None, most_cells=256)
     public: list[Hashable] = [
         description[name].edges + description[name].counts for name in CARD.names
     ]
@@ -75,10 +75,10 @@ def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
 
 def all_histograms(law: str, relation: Unit, ways: int = 2, **broken: Any) -> Report:
     """Return the worst loss of all searches on every edge, over some public ways."""
-    money = Money(law, Fraction(1, 2), relation, 1)
+    budget = NoiseBudget(law, Fraction(1, 2), relation, 1)
     tape = {key: broken.pop(key) for key in ("left_out",) if key in broken}
     # Large numbers on the tape make the search go deep; its way is as public as any.
-    return worst_of(partial(_way, **broken), money, len(VALUES), MOST, ways, highest=4000, **tape)
+    return worst_of(partial(_way, **broken), budget, len(VALUES), MOST, ways, highest=4000, **tape)
 
 
 def named_values(

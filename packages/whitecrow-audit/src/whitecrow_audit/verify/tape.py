@@ -18,16 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.exhaustive import Report
-from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.histogram.noise_budget import Noise, NoiseBudget
 from whitecrow.privacy import Unit
 from whitecrow_audit.verify.universes import Checks, Histogram, databases, edges
 
 
 @dataclass
 class Tape:
-    """Money that hands out fixed numbers for noisy ones, and writes down what was counted."""
+    """A noise budget that hands out fixed numbers and writes down what was counted."""
 
-    money: Money
+    budget: NoiseBudget
     seed: int
     tables: int | None = None
     left_out: bool = False
@@ -35,11 +35,11 @@ class Tape:
     asked: list[tuple[Noise, npt.NDArray[np.int64]]] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.money, name)
+        return getattr(self.budget, name)
 
     def histograms(self, share: Fraction, tables: int) -> Taped:
         """Return noise that is none."""
-        return Taped(self, self.money.histograms(share, self.tables or tables))
+        return Taped(self, self.budget.histograms(share, self.tables or tables))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ def neighbours(relation: Unit, values: int, most: int) -> Iterator[tuple[Histogr
 
 def worst_of(
     way: Callable[[Histogram, Tape], Hashable],
-    money: Money,
+    budget: NoiseBudget,
     values: int,
     most: int,
     ways: int,
@@ -123,16 +123,16 @@ def worst_of(
     for seed in range(ways):
         cache = {}
         for x in databases(values, most):
-            used = Tape(money, seed, **tape)
+            used = Tape(budget, seed, **tape)
             cache[x] = way(x, used), used
         seen += len(cache)
-        for x, y in neighbours(money.relation, values, most):
+        for x, y in neighbours(budget.relation, values, most):
             count += 1
             (public, one), (other, two) = cache[x], cache[y]
             largest = _difference(one, two) if public == other else math.inf
             if largest > worst:
                 worst, where = largest, f"{x} ~ {y}"
-    return Report(seen, count, worst, float(money.total), where)
+    return Report(seen, count, worst, float(budget.total), where)
 
 
 def histogram_checks(run: Callable[..., Report], **mutants: dict[str, Any]) -> Checks:

@@ -16,7 +16,7 @@ from whitecrow.detector import scoring
 from whitecrow.detector.arithmetic import softlog
 from whitecrow.detector.model import Grid, Model
 from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
-from whitecrow.histogram.noise_budget import Money
+from whitecrow.histogram.noise_budget import NoiseBudget
 from whitecrow.learning.question import Family, families
 from whitecrow.learning.training import train
 from whitecrow_research.detection.sets import Split
@@ -137,8 +137,8 @@ class Setting:
 def learned(setting: Setting, split: Split, seed: int) -> Model:
     """Learn from the training part. The noise is the operating system's."""
     epsilon, delta = Fraction(setting.epsilon), Fraction(setting.delta)
-    money = Money.of(epsilon, delta, "add_remove", 1)
-    answers = Bought(CellFacts(partial(counted_rows, split.train)), money)
+    budget = NoiseBudget.of(epsilon, delta, "add_remove", 1)
+    answers = Bought(CellFacts(partial(counted_rows, split.train)), budget)
     with setting.rules():
         return train(setting.grids(split), answers, Fraction(1), seed=seed)
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from whitecrow._arrays import Array
 from whitecrow.data import Dataset, Records
 from whitecrow.data.warehouse import Asked, RemoteDataset
-from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.histogram.noise_budget import Noise, NoiseBudget
 from whitecrow.neighbours.parallel import side_by_side
 from whitecrow.noise import Source
 from whitecrow.privacy import Facts
@@ -164,7 +164,7 @@ class Answers(Protocol):
     """Noisy counts, each for a part of a price: drawn now, or read again."""
 
     @property
-    def money(self) -> Money:
+    def budget(self) -> NoiseBudget:
         """What all of it is paid with."""
 
     def counts(
@@ -178,11 +178,11 @@ class Bought:
     """Noisy counts of some facts, drawn when they are asked for."""
 
     facts: CellFacts
-    money: Money  # what is paid with
+    budget: NoiseBudget  # what is paid with
     source: Source | None = None  # of the noise; the operating system's unless given
 
     def counts(
         self, cells: Counting, share: Fraction, tables: int, groups: Counts | None = None
     ) -> tuple[Counts, float]:
-        noise = self.money.histograms(share, tables)
+        noise = self.budget.histograms(share, tables)
         return self.facts.noisy_counts(cells, noise, self.source, groups), noise.deviation

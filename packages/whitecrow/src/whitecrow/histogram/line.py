@@ -147,7 +147,8 @@ class Line:
 
 def _about_zero(lower: Floats, upper: Floats) -> Flags:
     """Return which cells reach zero, but not the ends of the line."""
-    return np.asarray((lower <= 0.0) & (upper >= 0.0) & np.isfinite(upper - lower))
+    with np.errstate(over="ignore"):  # of bounds far apart
+        return np.asarray((lower <= 0.0) & (upper >= 0.0) & np.isfinite(upper - lower))
 
 
 def line_of(column: Column) -> Line:

@@ -70,7 +70,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Money:
+class NoiseBudget:
     """What a question pays with: an epsilon or a rho, and what one unit of privacy may change."""
 
     law: str  # "laplace" pays epsilon for pure privacy, "gaussian" rho for (epsilon, delta)
@@ -79,7 +79,9 @@ class Money:
     contribution: int  # how many records one unit of privacy has
 
     @classmethod
-    def of(cls, epsilon: Fraction, delta: Fraction, relation: Unit, contribution: int) -> Money:
+    def of(
+        cls, epsilon: Fraction, delta: Fraction, relation: Unit, contribution: int
+    ) -> NoiseBudget:
         """Return what a price pays with: Laplace noise without a delta, Gaussian with one."""
         if delta:
             return cls("gaussian", concentrated(epsilon, delta), relation, contribution)

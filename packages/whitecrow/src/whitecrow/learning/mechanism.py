@@ -6,7 +6,7 @@ from typing import Any
 
 from whitecrow.detector import Detector, Threshold, scoring
 from whitecrow.histogram.facts import Bought
-from whitecrow.histogram.noise_budget import Money
+from whitecrow.histogram.noise_budget import NoiseBudget
 from whitecrow.learning import threshold
 from whitecrow.learning.facts import ByScore, LearnFacts
 from whitecrow.learning.question import Learn
@@ -23,13 +23,17 @@ def release(question: Learn, facts: LearnFacts, source: Source | None = None) ->
 
 
 def learn(
-    question: Learn, facts: LearnFacts, source: Source | None = None, *, money: Money | None = None
+    question: Learn,
+    facts: LearnFacts,
+    source: Source | None = None,
+    *,
+    budget: NoiseBudget | None = None,
 ) -> Detector:
-    """Release the detector (``proof.md``); ``money`` draws its noise together with other sites."""
+    """Release the detector (``proof.md``); ``budget`` draws its noise together with other sites."""
     card = facts.card
-    money = money or question.money(card)
+    budget = budget or question.noise_budget(card)
     for_model, for_thresholds = question.shares
-    answers = Bought(facts, money, source)
+    answers = Bought(facts, budget, source)
     size = card.size if question.relation == "replace_one" else None
     model = train(question.grids(card), answers, for_model, seed=question.seed, size=size)
     price, asked = question.price(card), {"kind": question.kind, **question.to_json()}
@@ -39,10 +43,10 @@ def learn(
         return bare
     synthetic = bare.synthetic(_REFERENCES, question.seed)
     usual = scoring.raw_scores(model, scoring.encoders(model), synthetic)
-    if money.selects:
+    if budget.selects:
         edges = threshold.candidates(usual, scoring.least(model))
         # Which rates are tried rests on the released number of records, so it tells nothing new.
-        given = question.rates, model.records, money, for_thresholds
+        given = question.rates, model.records, budget, for_thresholds
         tried = threshold.allotted(*given)
         cells = ByScore(model, edges)
         raw = {

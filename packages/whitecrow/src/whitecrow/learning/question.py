@@ -27,7 +27,7 @@ from whitecrow.declaration import (
 from whitecrow.detector import Detector
 from whitecrow.detector.model import SHIFT, SPAN, UNIT, Grid, Tables, grid_of
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.histogram.noise_budget import Money, concentrated
+from whitecrow.histogram.noise_budget import NoiseBudget, concentrated
 from whitecrow.limits import Limits, sorting, worst_case
 from whitecrow.privacy import DifferentialPrivacy, exact
 from whitecrow.question import JSON, Question, Said
@@ -253,9 +253,9 @@ class Learn(Question):
         """Return the public grids of these columns."""
         return tuple(grid_of(card.column(name)) for name in self.names(card))
 
-    def money(self, card: Card) -> Money:
+    def noise_budget(self, card: Card) -> NoiseBudget:
         """Return what the question pays with."""
-        return Money.of(self.epsilon, self.delta, self.relation, card.contribution)
+        return NoiseBudget.of(self.epsilon, self.delta, self.relation, card.contribution)
 
     def check(self, card: Card) -> None:
         names = self.names(card)
@@ -274,10 +274,10 @@ class Learn(Question):
                     f"The column {name!r} has more than {_MOST_CATEGORIES:,} categories; "
                     "a detector cannot tell so many apart."
                 )
-        money, share = self.money(card), self.shares[0]
-        first = marginal_share(money.law, money.total)
+        budget, share = self.noise_budget(card), self.shares[0]
+        first = marginal_share(budget.law, budget.total)
         worst = ((share * first * min(ROUNDS), len(names)), (share * (1 - first), MOST_TABLES))
-        if not all(money.affords(part, tables) for part, tables in worst):
+        if not all(budget.affords(part, tables) for part, tables in worst):
             hint = "The noise would be beyond the numbers a computer holds."
             raise invalid("Learn", "epsilon", "a larger price", str(self.epsilon), hint)
 
@@ -291,7 +291,7 @@ class Learn(Question):
         bought = [column.name for column in columns if not column.bounded]
         # Noise grows with the records of a person, so the price is worth that much less.
         paid = float(self.epsilon * self.shares[0]) / card.contribution
-        law = self.money(card).law
+        law = self.noise_budget(card).law
         enough = worth_it(law, paid, len(names))
         words = [
             f"A detector over {len(names)} columns: noisy counts of all records in a few hundred "

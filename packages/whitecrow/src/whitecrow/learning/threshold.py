@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from whitecrow.histogram.facts import Counts
-from whitecrow.histogram.noise_budget import Money
+from whitecrow.histogram.noise_budget import NoiseBudget
 from whitecrow.noise import Source, exponential_mechanism
 from whitecrow.privacy import Unit
 
@@ -101,7 +101,7 @@ def sensitivity(rate: Fraction, relation: Unit, contribution: int) -> int:
 
 
 def allotted(
-    rates: tuple[Fraction, ...], records: float, money: Money, share: Fraction
+    rates: tuple[Fraction, ...], records: float, budget: NoiseBudget, share: Fraction
 ) -> dict[Fraction, Fraction]:
     """Return the epsilon of each rate that so many records carry; the others are refused.
 
@@ -115,11 +115,11 @@ def allotted(
     kept = sorted(set(rates))
     while kept:
         whole = sum(1 / rate for rate in kept)
-        allotments = {rate: money.selection(share / (rate * whole)) for rate in kept}
+        allotments = {rate: budget.selection(share / (rate * whole)) for rate in kept}
         short = [
             rate
             for rate, epsilon in allotments.items()
-            if not _carried(float(epsilon) / money.contribution, float(rate) * records)
+            if not _carried(float(epsilon) / budget.contribution, float(rate) * records)
         ]
         if not short:
             return allotments
@@ -128,7 +128,7 @@ def allotted(
 
 
 def rough(
-    rates: tuple[Fraction, ...], records: float, money: Money, share: Fraction
+    rates: tuple[Fraction, ...], records: float, budget: NoiseBudget, share: Fraction
 ) -> dict[Fraction, Fraction]:
     """Return the epsilon of the largest rate, for where no rate is carried well.
 
@@ -136,15 +136,15 @@ def rough(
     Only the released number of records is looked at.
     """
     largest = max(rates)
-    epsilon = money.selection(share)
+    epsilon = budget.selection(share)
     alarms = float(largest) * records
-    enough = alarms * float(epsilon) / money.contribution >= 2.0 * math.log(7)
+    enough = alarms * float(epsilon) / budget.contribution >= 2.0 * math.log(7)
     return {largest: epsilon} if enough else {}
 
 
-def enough_records(rate: Fraction, money: Money, share: Fraction) -> int:
+def enough_records(rate: Fraction, budget: NoiseBudget, share: Fraction) -> int:
     """Return from about how many records on a rate alone gets its threshold."""
-    epsilon = float(money.selection(share)) / money.contribution
+    epsilon = float(budget.selection(share)) / budget.contribution
     alarms = min(2.0 * math.log(20) / (_MISSED * epsilon), (2.0 * math.log(7) / epsilon) ** 2)
     return math.ceil(alarms / float(rate))
 

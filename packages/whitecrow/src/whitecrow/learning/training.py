@@ -262,8 +262,8 @@ def train(
     ``layout`` cells and tables are counted again. ``wanted`` says which tables there are for a
     released number of records; the recipe does unless given.
     """
-    money = answers.money
-    first = recipe.marginal_share(money.law, money.total)
+    budget = answers.budget
+    first = recipe.marginal_share(budget.law, budget.total)
     fixed = None if layout is None else layout.grids
     marginals = learn_marginals(grids, answers, share * first, size=size, fixed=fixed)
     records = marginals.records
@@ -274,7 +274,7 @@ def train(
                 zip(marginals.grids, marginals.shares, strict=True)
             )
         )
-        chosen = wanted(records) if wanted else recipe.families(money.law, records, money.total)
+        chosen = wanted(records) if wanted else recipe.families(budget.law, records, budget.total)
         tables = recipe.draw_tables(len(grids), chosen, seed)
     else:
         looks, tables = layout.looks, layout.tables

@@ -103,9 +103,9 @@ def assembled(question: Monitor, card: Card, reader: Reader, layout: Model | Non
     def wanted(records: float) -> tuple[tuple[Family, int], ...]:
         """Choose tables for as many records as there may be at the end, and the noise then."""
         worse = Fraction(reader.strategy.deviation(0, horizon, user=reader.user))
-        money = reader.money
-        worse = worse if money.law == "laplace" else worse * worse
-        return families(money.law, records * horizon, money.total / worse)
+        budget = reader.budget
+        worse = worse if budget.law == "laplace" else worse * worse
+        return families(budget.law, records * horizon, budget.total / worse)
 
     share, learns = 1 - question.drift_share, question.learns(card)
     grids, seed = learns.grids(card), learns.seed

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Delta, Epsilon, Exact, Maybe, Name, Names, Number, Whole
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.histogram.noise_budget import Noise, NoiseBudget
 from whitecrow.learning import Learn
 from whitecrow.learning.question import CELLS_OF_TABLES, MOST_TABLES, ROUNDS, marginal_share
 from whitecrow.learning.question import cost as cost_of_learning
@@ -141,9 +141,9 @@ class Monitor(Question):
         learned = Learn(self.columns, epsilon=self.epsilon, delta=self.delta).names(card)
         return tuple(name for name in learned if name != self.time or self.columns is not None)
 
-    def money(self, card: Card) -> Money:
+    def noise_budget(self, card: Card) -> NoiseBudget:
         """Return what all steps together pay with."""
-        return self.learns(card).money(card)
+        return self.learns(card).noise_budget(card)
 
     def plan(self, card: Card) -> Strategy:
         """Return which sums each step releases."""
@@ -153,12 +153,14 @@ class Monitor(Question):
         self, card: Card, past: tuple[Any, ...], span: tuple[int, int], draw: Draw | None = None
     ) -> Reader:
         """Return what has the newest step drawn, or reads it again."""
-        return Reader(self.money(card), self.plan(card), past, span, card.unit == "user", draw)
+        return Reader(
+            self.noise_budget(card), self.plan(card), past, span, card.unit == "user", draw
+        )
 
     def watch_noise(self, card: Card, columns: int) -> Noise:
         """Return the noise of the numbers that the alarm looks at."""
         reach = self.plan(card).reach(user=card.unit == "user")
-        return self.money(card).histograms(self.drift_share / reach, columns)
+        return self.noise_budget(card).histograms(self.drift_share / reach, columns)
 
     def check(self, card: Card) -> None:
         self.calendar.check_column(card.column(self.time))
@@ -167,14 +169,14 @@ class Monitor(Question):
         if not names:
             raise InvalidInput("The card has no column that a detector can look at but the time.")
         self.learns(card).check(card)
-        money, reach = self.money(card), self.plan(card).reach(user=card.unit == "user")
-        share, first = 1 - self.drift_share, marginal_share(money.law, money.total)
+        budget, reach = self.noise_budget(card), self.plan(card).reach(user=card.unit == "user")
+        share, first = 1 - self.drift_share, marginal_share(budget.law, budget.total)
         worst = (
             (share * first * min(ROUNDS), len(names)),
             (share * (1 - first), MOST_TABLES),
             (self.drift_share, len(names)),
         )
-        if not all(money.affords(Fraction(part) / reach, tables) for part, tables in worst):
+        if not all(budget.affords(Fraction(part) / reach, tables) for part, tables in worst):
             hint = "The noise would be beyond the numbers a computer holds."
             raise invalid("Monitor", "epsilon", "a larger price", str(self.epsilon), hint)
 

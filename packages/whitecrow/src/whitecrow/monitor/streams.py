@@ -28,7 +28,7 @@ import numpy.typing as npt
 from whitecrow.detector import Detector, Model
 from whitecrow.errors import InvalidInput
 from whitecrow.histogram.facts import Counting
-from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.histogram.noise_budget import Noise, NoiseBudget
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -156,7 +156,7 @@ Draw = Callable[[Counting, Noise, Ints | None], Ints]
 class Reader:
     """The noisy counts of some periods, for parts of the price of all steps together."""
 
-    money: Money  # what is paid with, for all steps together
+    budget: NoiseBudget  # what is paid with, for all steps together
     strategy: Strategy
     past: tuple[Step, ...]  # the blocks of the steps so far; without those of the newest, to draw
     span: tuple[int, int]  # the periods to estimate: the first, and the one after the newest
@@ -172,7 +172,7 @@ class Reader:
 
         The block has ``tables`` histograms that share a part of the price.
         """
-        noise = self.money.histograms(share / self.strategy.reach(user=self.user), tables)
+        noise = self.budget.histograms(share / self.strategy.reach(user=self.user), tables)
         releases = [step[self._asked] for step in self.past]
         self._asked += 1
         if len(releases) < self.span[1]:

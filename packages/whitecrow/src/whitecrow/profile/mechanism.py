@@ -10,7 +10,7 @@ import numpy as np
 from whitecrow.data import Card
 from whitecrow.histogram.facts import Counts
 from whitecrow.histogram.line import Floats, line_of
-from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.histogram.noise_budget import Noise, NoiseBudget
 from whitecrow.histogram.table import Categories, Numbers, TableProfile
 from whitecrow.noise import Source
 from whitecrow.privacy import Unit
@@ -27,10 +27,10 @@ def release(question: Profile, facts: ProfileFacts, source: Source | None = None
     """Return the profile as JSON; ``proof.md`` has the theorem."""
     card = facts.card
     parts = question.parts(card)
-    money = question.money(card)
-    numbers = described([part for part in parts if part.ordered], facts, money, source)
+    budget = question.noise_budget(card)
+    numbers = described([part for part in parts if part.ordered], facts, budget, source)
     columns: list[Numbers | Categories] = [
-        numbers[part.name] if part.ordered else _categories(part, question, facts, money, source)
+        numbers[part.name] if part.ordered else _categories(part, question, facts, budget, source)
         for part in parts
     ]
     price, asked = question.price(card), {"kind": question.kind, **question.to_json()}
@@ -42,7 +42,7 @@ def release(question: Profile, facts: ProfileFacts, source: Source | None = None
 def described(
     parts: Iterable[Part],
     facts: ProfileFacts,
-    money: Money,
+    budget: NoiseBudget,
     source: Source | None,
     *,
     most_cells: int = _MOST_CELLS,
@@ -55,7 +55,7 @@ def described(
     histograms: dict[str, Numbers] = {}
     while looks:
         noises = {
-            name: money.histograms(columns[name].share * look.share, 1)
+            name: budget.histograms(columns[name].share * look.share, 1)
             for name, look in looks.items()
         }
         noisy = _noisy(facts, {name: look.edges for name, look in looks.items()}, noises, source)
@@ -94,10 +94,10 @@ def _noisy(
 
 
 def _categories(
-    part: Part, question: Profile, facts: ProfileFacts, money: Money, source: Source | None
+    part: Part, question: Profile, facts: ProfileFacts, budget: NoiseBudget, source: Source | None
 ) -> Categories:
     """Release the counts of listed categories, and of unlisted ones that enough records have."""
-    noise = money.histograms(part.share, 1)
+    noise = budget.histograms(part.share, 1)
     listed = facts.card.column(part.name).categories or ()
     least = None
     if part.discovers:

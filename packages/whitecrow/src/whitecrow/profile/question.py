@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from whitecrow.data import Card
 from whitecrow.declaration import Delta, Epsilon, Flag, Maybe, Names, Relation, Weights
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.histogram.noise_budget import Money, concentrated
+from whitecrow.histogram.noise_budget import NoiseBudget, concentrated
 from whitecrow.histogram.table import TableProfile, rank_deviation
 from whitecrow.limits import Limits, sorting, worst_case
 from whitecrow.privacy import DifferentialPrivacy, exact
@@ -38,10 +38,10 @@ class Part:
         """Whether it is a column of numbers or dates."""
         return self.kind in ("number", "integer", "date")
 
-    def figures(self, money: Money, contribution: int, delta: Fraction) -> dict[str, float]:
+    def figures(self, budget: NoiseBudget, contribution: int, delta: Fraction) -> dict[str, float]:
         """Return how far off its numbers will be."""
         share = self.share * usual_share() if self.ordered else self.share
-        noise = money.histograms(share, 1)
+        noise = budget.histograms(share, 1)
         figures = {"share": float(self.share), "count_error": noise.deviation}
         if self.discovers:
             figures["threshold"] = threshold(noise, contribution, delta)
@@ -138,11 +138,11 @@ class Profile(Question):
         """Return the delta of each column in which values are discovered: half for all of them."""
         return self.delta / 2 / sum(part.discovers for part in self.parts(card))
 
-    def money(self, card: Card) -> Money:
+    def noise_budget(self, card: Card) -> NoiseBudget:
         """Return what the question pays with: where values are discovered, with half its delta."""
         halved = any(part.discovers for part in self.parts(card))
         delta = self.delta / 2 if halved else self.delta
-        return Money.of(self.epsilon, delta, self.relation, card.contribution)
+        return NoiseBudget.of(self.epsilon, delta, self.relation, card.contribution)
 
     def check(self, card: Card) -> None:
         parts = self.parts(card)
@@ -171,9 +171,9 @@ class Profile(Question):
                     "say) and leave discover on, or list the categories on the card."
                 )
                 raise invalid("Profile", "columns", "no texts without a δ", part.name, hint)
-        money = self.money(card)
+        budget = self.noise_budget(card)
         least = min(part.share for part in parts)
-        if money.total <= 0 or not money.affords(least * LEAST_SHARE, 1):
+        if budget.total <= 0 or not budget.affords(least * LEAST_SHARE, 1):
             hint = "The noise would be beyond the numbers a computer holds."
             raise invalid("Profile", "epsilon", "a larger price", str(self.epsilon), hint)
 
@@ -184,9 +184,9 @@ class Profile(Question):
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
         parts = self.parts(card)
         # Once for all columns: each of these goes through all of them.
-        money, discovered = self.money(card), [part for part in parts if part.discovers]
+        budget, discovered = self.noise_budget(card), [part for part in parts if part.discovers]
         delta = self.value_delta(card) if discovered else Fraction(0)
-        columns = {part.name: part.figures(money, card.contribution, delta) for part in parts}
+        columns = {part.name: part.figures(budget, card.contribution, delta) for part in parts}
         ordered = [part for part in parts if part.ordered]
         counted = [part for part in parts if not part.ordered]
         parts_of = dict.fromkeys(("median_rank_error", "tail_rank_error"), ordered)

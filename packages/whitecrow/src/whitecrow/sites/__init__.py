@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -24,7 +25,7 @@ from whitecrow.curator import Curator
 from whitecrow.curator.series import take_part
 from whitecrow.detector import Detector
 from whitecrow.errors import InvalidInput, MissingExtra, Unreachable, invalid
-from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.histogram.noise_budget import Noise, NoiseBudget
 from whitecrow.learning import Learn
 from whitecrow.learning.mechanism import learn
 from whitecrow.noise import Source, bulk
@@ -35,8 +36,8 @@ __all__ = [
     "Key",
     "Meeting",
     "Member",
-    "SharedMoney",
     "SharedNoise",
+    "SharedNoiseBudget",
     "learn_together",
     "mask",
 ]
@@ -246,16 +247,16 @@ class SharedNoise(Noise):
 
 
 @dataclass(frozen=True)
-class SharedMoney(Money):
+class SharedNoiseBudget(NoiseBudget):
     """What a question pays with when the sites draw its noise together."""
 
     member: Member = field(kw_only=True)
 
     @classmethod
-    def at(cls, money: Money, member: Member) -> SharedMoney:
-        """Return money for a circle: a person at several sites contributes at each."""
-        contribution = money.contribution * member.circle.overlap
-        return cls(money.law, money.total, money.relation, contribution, member=member)
+    def at(cls, budget: NoiseBudget, member: Member) -> SharedNoiseBudget:
+        """Return the noise budget of a circle: a person at several sites contributes at each."""
+        contribution = budget.contribution * member.circle.overlap
+        return cls(budget.law, budget.total, budget.relation, contribution, member=member)
 
     @property
     def selects(self) -> bool:
@@ -343,7 +344,7 @@ def learn_together(curator: Curator, question: Learn, member: Member) -> Detecto
     if question.relation != "add_remove":
         hint = "How many records all sites have together is not public."
         raise invalid("learn_together", "relation", "'add_remove'", question.relation, hint)
-    shared = SharedMoney.at(question.money(curator.card), member)
+    shared = SharedNoiseBudget.at(question.noise_budget(curator.card), member)
     question.check(replace(curator.card, contribution=shared.contribution))
     if question.rates and not shared.affords(question.shares[1], 1):
         raise invalid("learn_together", "threshold_share", "larger", question.threshold_share)
@@ -355,7 +356,7 @@ def learn_together(curator: Curator, question: Learn, member: Member) -> Detecto
         question,
         label=_digest(["label", member.circle.label]),
         agreement=_digest([member.circle.agreement, about]),
-        release=lambda facts: learn(question, facts, money=shared).to_json(),
+        release=lambda facts: learn(question, facts, budget=shared).to_json(),
     )
     detector, circle = Detector.from_json(answer), member.circle
     note = (
@@ -368,3 +369,11 @@ def learn_together(curator: Curator, question: Learn, member: Member) -> Detecto
 
 def _digest(content: list[object]) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SharedMoney":
+        text = "SharedMoney is now SharedNoiseBudget; the old name goes with 0.4."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return SharedNoiseBudget
+    raise AttributeError(f"whitecrow.sites has no {name!r}")
