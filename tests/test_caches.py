@@ -30,6 +30,7 @@ CACHES = {
     ("whitecrow_server/console/_site.py", "_packed"): "nothing",
     ("whitecrow_server/console/_site.py", "plotly_styles"): "nothing",
     ("whitecrow/terms.py", "policy_of"): "a policy's text",
+    ("whitecrow/questions.py", "_built_in"): "a kind of question",
     ("whitecrow/questions.py", "_installed"): "nothing",
     ("whitecrow/questions.py", "_plugged_in"): "a kind of question",
     ("whitecrow/card.py", "_fingerprints"): "the card",

@@ -21,7 +21,7 @@ IMPORTS = {
     ): "names of MECHANISMS, checked where the work is shared out",
     ("whitecrow_audit/verify/__init__.py", "checks"): "names of MECHANISMS",
     ("whitecrow/cli/__init__.py", "get_command"): "names of COMMANDS",
-    ("whitecrow/questions.py", "question_type"): "modules that BUILT_IN lists",
+    ("whitecrow/questions.py", "_built_in"): "modules that BUILT_IN lists",
     (
         "whitecrow_server/_messages.py",
         "register_added",
