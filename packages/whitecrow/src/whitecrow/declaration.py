@@ -313,7 +313,7 @@ class Choice(Parameter[S, str]):
 
     def __init__(self, choices: Sequence[str] | Mapping[str, str], **words: Any) -> None:
         super().__init__(**words)
-        named = choices if isinstance(choices, Mapping) else {one: one for one in choices}
+        named = choices if isinstance(choices, Mapping) else {choice: choice for choice in choices}
         self.choices: Mapping[str, str] = dict(named)
         self.written = "{" + ", ".join(f'"{word}"' for word in named) + "}"
 
@@ -357,10 +357,10 @@ class Names(Parameter[tuple[str, ...], Sequence[str]]):
 
     def parse(self, value: object, owner: str) -> tuple[str, ...]:
         names = _listed(value, owner, self.name, "a list of column names", empty=True)
-        if not (names or self._empty) or not all(isinstance(one, str) and one for one in names):
+        if not (names or self._empty) or not all(isinstance(text, str) and text for text in names):
             raise invalid(owner, self.name, "a list of at least one column name", list(names))
         if len(set(names)) < len(names):
-            name = next(one for one, times in Counter(names).items() if times > 1)
+            name = next(text for text, times in Counter(names).items() if times > 1)
             raise InvalidInput(f"{owner} names the column {name!r} twice; name it once.")
         return names if self._ordered else tuple(sorted(names))
 
@@ -457,7 +457,7 @@ class RecordList(Parameter[tuple[Mapping[str, Value], ...], Sequence[Mapping[str
         records = _listed(value, owner, self.name, "a list of records")
         if len(records) > self.most:
             raise invalid(owner, self.name, f"at most {self.most:,} records", len(records))
-        return tuple(canonical(one, owner=owner, parameter=self.name) for one in records)
+        return tuple(canonical(record, owner=owner, parameter=self.name) for record in records)
 
     def schema(self) -> dict[str, Any]:
         records = {"type": "array", "items": dict(Record.takes)}
@@ -599,7 +599,7 @@ class NameLists(Parameter[tuple[tuple[str, ...], ...], Sequence[Sequence[str]]])
         return [[name.strip() for name in part.split(",")] for part in text.split(";")]
 
     def to_text(self, written: Any) -> str:
-        return ";".join(",".join(one) for one in written)
+        return ";".join(",".join(names) for names in written)
 
 
 # Objects with parameters of their own
@@ -629,14 +629,14 @@ class Nested(Parameter[D, D]):
     @property
     def parts(self) -> dict[str, Parameter[Any, Any]]:
         parameters = self.declared.parameters
-        return {name: one for name, one in parameters.items() if name not in self.fixed}
+        return {name: parameter for name, parameter in parameters.items() if name not in self.fixed}
 
     def parse(self, value: object, owner: str) -> D:
         if isinstance(value, self.declared):
             return value
         if isinstance(value, Mapping):
             return self.declared.from_json({**self.fixed, **value})
-        needed = ", ".join(f"{name}=..." for name, one in self.parts.items() if one.required)
+        needed = ", ".join(f"{name}=..." for name, part in self.parts.items() if part.required)
         hint = f"Write {self.written}({needed})."
         raise invalid(owner, self.name, f"a {self.written}", value, hint)
 
@@ -742,10 +742,16 @@ class Declared:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        own = {key: one for key, one in vars(cls).items() if isinstance(one, Parameter)}
+        own = {
+            key: parameter
+            for key, parameter in vars(cls).items()
+            if isinstance(parameter, Parameter)
+        }
         cls.parameters = {**cls.parameters, **own}
-        cls._places = [name for name, one in cls.parameters.items() if not one.kw_only]
-        cls._former = {one.former: name for name, one in cls.parameters.items() if one.former}
+        cls._places = [name for name, parameter in cls.parameters.items() if not parameter.kw_only]
+        cls._former = {
+            parameter.former: name for name, parameter in cls.parameters.items() if parameter.former
+        }
         cls.__signature__ = _signature(cls.parameters)  # type: ignore[attr-defined]
         cls.__doc__ = _documented(cls)
 
@@ -871,10 +877,10 @@ def _documented(cls: type[Declared]) -> str:
     if not cls.parameters or "Parameters\n----------" in written:
         return written
     lines = ["Parameters", "----------"]
-    for name, one in cls.parameters.items():
-        default = "" if one.required else f", default={one.dump_default()!r}"
-        lines.append(f"{name} : {one.written}{default}")
-        text = f"{one.help} {one.more}".strip()
+    for name, parameter in cls.parameters.items():
+        default = "" if parameter.required else f", default={parameter.dump_default()!r}"
+        lines.append(f"{name} : {parameter.written}{default}")
+        text = f"{parameter.help} {parameter.more}".strip()
         lines += textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="    ")
     section = "\n".join(lines)
     for later in ("References\n----------", "Examples\n--------"):
@@ -905,8 +911,8 @@ def inputs(declared: type[Declared]) -> Iterator[Input]:
         if not isinstance(parameter, Nested):
             yield Input(name, parameter, required=parameter.required)
             continue
-        for part, one in parameter.parts.items():
-            yield Input(part, one, name, one.required and not parameter.others)
+        for part, inner in parameter.parts.items():
+            yield Input(part, inner, name, inner.required and not parameter.others)
         if parameter.others:
             yield Input(name, parameter)
 

@@ -603,8 +603,8 @@ def digest_of_values(question: Question, card: Card, revision: int = 0) -> str:
 
 def _as_read(question: Question, read_as: str) -> str:
     # The keys of an object are sorted, and this is the first of them.
-    said = f'{{"card":"{read_as}",{question.canonical[1:]}'
-    return hashlib.sha256(said.encode("ascii")).hexdigest()
+    text = f'{{"card":"{read_as}",{question.canonical[1:]}'
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def series_digest(question: Question, card: Card) -> str:

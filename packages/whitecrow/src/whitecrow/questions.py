@@ -84,7 +84,7 @@ def broken() -> dict[str, str]:
 
 def added_modules() -> list[str]:
     """Name the modules of what :func:`register` added, each with its ``TYPE``."""
-    return [found.question.__module__ for found in _registered.values()]
+    return [added.question.__module__ for added in _registered.values()]
 
 
 def question_type(kind: str) -> QuestionType[Any, Any, Any]:

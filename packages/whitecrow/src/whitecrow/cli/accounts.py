@@ -203,8 +203,8 @@ def _account(ledger: Ledger, name: str) -> dict[str, Any]:
         "failures": [entry.seq for entry in failures(ledger, name)],
         "closure": snapshot.closure or None,
         "revisions": [
-            {"revision": one.number, "at": one.at, "reason": one.reason}
-            for one in revisions(ledger, name)
+            {"revision": revision.number, "at": revision.at, "reason": revision.reason}
+            for revision in revisions(ledger, name)
         ],
         "entries": snapshot.seq,
         "head": snapshot.head,
@@ -235,8 +235,8 @@ def _account_words(account: dict[str, Any]) -> str:
         lines.append("  counts by either rule: left is the largest ε of one more question")
     lines += [f"  {statement}" for statement in account["promise"]]
     lines += [
-        f"  revision {one['revision']} of the data, {one['at']}: {one['reason']}"
-        for one in account["revisions"]
+        f"  revision {revision['revision']} of the data, {revision['at']}: {revision['reason']}"
+        for revision in account["revisions"]
         if len(account["revisions"]) > 1
     ]
     for analyst, share in account["analysts"].items():
@@ -387,7 +387,7 @@ def _show_witness(
         )
     words.append("The ledger answers nothing: restore a newer copy." if lost else more)
     described = {"place": where, "seconds": setup.seconds, "public": setup.public, "older": missing}
-    output.show({"witness": described}, "\n".join(one for one in words if one))
+    output.show({"witness": described}, "\n".join(text for text in words if text))
 
 
 @click.group()

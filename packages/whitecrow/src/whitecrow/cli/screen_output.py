@@ -154,7 +154,7 @@ def whole(ctx: click.Context) -> bool:
 def short(text: str, width: int = 1000) -> str:
     """The first sentence of a help text, on one line, and whether the option is required."""
     words, *brackets = text.split("  [")
-    needed = next((f"  [{one}" for one in brackets if "required" in one), "")
+    needed = next((f"  [{bracket}" for bracket in brackets if "required" in bracket), "")
     first = re.split(r"(?<=[.;:?]) (?=[A-Z])", words, maxsplit=1)[0]
     return textwrap.shorten(first, width - len(needed), placeholder=" ...") + needed
 

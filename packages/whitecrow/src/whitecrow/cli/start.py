@@ -109,7 +109,7 @@ def doctor(output: Output) -> None:
     for what, installed in parts.items():
         fix = "" if installed else f"pip install 'whitecrow[{_PARTS[what][1]}]'"
         rows.append([what, installed or "not installed", fix])
-    rows += [[f"plug-in {one['name']}", one["package"], one["fault"]] for one in added]
+    rows += [[f"plug-in {plugin['name']}", plugin["package"], plugin["fault"]] for plugin in added]
     output.table("whitecrow doctor", ["Part", "Found", "To get it"], rows)
 
 

@@ -181,14 +181,14 @@ class Recognition:
         if path is None or files is None:
             return None if self.rows is None else self.rows.chunks
 
-        def read(known: Iterable[str]) -> Mapping[str, str]:
+        def read(labels: Iterable[str]) -> Mapping[str, str]:
             if path.is_dir() and not is_lake(path):
                 chunks = file_chunks(files, path)
             else:
                 rows, opened = RowMark(keep=True), open_source(path, card)
                 for batch in opened.batches(list(opened.schema.names), lambda: None):
                     rows.add(batch)
-                chunks = rows.chunks(known)
+                chunks = rows.chunks(labels)
             if file_states(path) != files:
                 raise NotReady(_MOVING)
             return chunks
@@ -225,11 +225,11 @@ def keep_unit(ledger: Ledger, account: str, card: Card) -> None:
     states = States(ledger, account, released=False)
     if states.load(UNIT) is None:
         states.save(UNIT, 0, unit)  # whoever is first
-    known = states.load(UNIT)
-    if known is not None and known[1] == unit:
+    stored = states.load(UNIT)
+    if stored is not None and stored[1] == unit:
         return
     asked = ledger.entries(account, kind="reserve", limit=1)
-    if asked or known is None or not states.save(UNIT, known[0] + 1, unit):
+    if asked or stored is None or not states.save(UNIT, stored[0] + 1, unit):
         raise AccountConflict(
             "The account adds up promises to another unit of privacy (record, or user by a user "
             "column) than this card protects, and the two do not add up. Keep 'unit' and "

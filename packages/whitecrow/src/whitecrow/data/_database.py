@@ -194,7 +194,7 @@ def described(connection: Any, query: str) -> Columns:
         query = f"SELECT * FROM ({query}) AS described WHERE false"  # noqa: S608 - one SELECT
     _as_bytes(connection)
     with _streamed(connection, query) as result:
-        codes = [one[1] for one in result.cursor.description]
+        codes = [column[1] for column in result.cursor.description]
         return [
             (name, postgres and code in _POSTGRES_FLOATS)
             for name, code in zip(result.keys(), codes, strict=True)

@@ -262,13 +262,18 @@ def open_duckdb(path: Path, chosen: TableChoice) -> Opened:
         }
         exported = relation.limit(0).to_arrow_table().schema
         schema = pyarrow.schema(
-            [(one.name, pyarrow.string() if one.name in as_text else one.type) for one in exported]
+            [
+                (field.name, pyarrow.string() if field.name in as_text else field.type)
+                for field in exported
+            ]
         )
 
     def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
         wanted = [
-            f"CAST({in_sql(one)} AS VARCHAR) AS {in_sql(one)}" if one in as_text else in_sql(one)
-            for one in names
+            f"CAST({in_sql(name)} AS VARCHAR) AS {in_sql(name)}"
+            if name in as_text
+            else in_sql(name)
+            for name in names
         ]
         with readable_as(path, readable):
             yield from table().select(*wanted).to_arrow_reader(BATCH)
@@ -338,11 +343,13 @@ def open_iceberg(path: Path, chosen: TableChoice) -> Opened:
         }
         if len(numbered) != len(own):
             raise _refused(path, "files whose columns have no numbers")
-        lacking = [one.field_id for one in columns.fields if one.field_id not in numbered]
+        lacking = [field.field_id for field in columns.fields if field.field_id not in numbered]
         if partitioned.intersection(lacking):
             raise _refused(path, "partition columns that its files do not hold")
         return {
-            one.name: numbered[one.field_id] for one in columns.fields if one.field_id in numbered
+            field.name: numbered[field.field_id]
+            for field in columns.fields
+            if field.field_id in numbered
         }
 
     return open_parts(path.name, schema, files, stored)

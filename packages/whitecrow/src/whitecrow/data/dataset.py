@@ -278,5 +278,5 @@ def intake_words(intake: Intake) -> str:
 def _listed(reasons: Mapping[str, int]) -> str:
     if not reasons:
         return ""
-    most = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+    most = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     return f" ({'; '.join(f'{reason} {number:,}' for reason, number in most)})"

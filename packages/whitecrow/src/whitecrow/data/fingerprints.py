@@ -51,19 +51,19 @@ def file_states(path: Path) -> FileStates:
     return states
 
 
-def file_mark(states: FileStates, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def file_mark(states: FileStates, stored: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the mark of files, and the digests to be known next time.
 
-    ``known`` is what an earlier call returned.
+    ``stored`` is what an earlier call returned.
     """
     digests: dict[str, Any] = {}
     for file, state in states.items():
-        earlier = known.get(file)
+        earlier = stored.get(file)
         same = earlier is not None and earlier[0] == state
         digests[file] = earlier if same else [state, _file_digest(file)]
     total = sum(int(digest, 16) for _, digest in digests.values()) % _MODULUS
     before = time.time_ns() - _A_MOMENT_NS
-    lasting = {file: known for file, known in digests.items() if known[0][-1] < before}
+    lasting = {file: digest for file, digest in digests.items() if digest[0][-1] < before}
     return f"files:{len(digests)}:{total:064x}", lasting
 
 
@@ -122,15 +122,15 @@ class RowMark:
         sums = ":".join(f"{total % (1 << 64):016x}" for total in self._sums)
         return f"rows:{self._count}:{names}:{sums}"
 
-    def chunks(self, known: Iterable[str] = ()) -> dict[str, str]:
+    def chunks(self, earlier: Iterable[str] = ()) -> dict[str, str]:
         """Return a digest of each run of rows, by the number of rows up to its end.
 
-        The first rows are cut as in the chunks ``known`` of an earlier revision, so that rows that
+        The first rows are cut as in the ``earlier`` chunks of another revision, so that rows that
         follow make chunks of their own.
         """
         assert self._rows is not None
         rows = np.concatenate(self._rows) if self._rows else np.empty((0, len(_LANES)), np.uint64)
-        ends = sorted(int(label.partition(":")[2]) for label in known if label.startswith("rows:"))
+        ends = sorted(int(name.partition(":")[2]) for name in earlier if name.startswith("rows:"))
         last = ends[-1] if ends else 0
         ends = [end for end in ends if end < len(rows)]
         ends += [*range(last + _CHUNK, len(rows), _CHUNK), *([len(rows)] if len(rows) else [])]
@@ -268,7 +268,7 @@ def _text_words(column: Any) -> Words:
     if texts or octets:
         column = column.cast(pa.binary())
     else:
-        listed = [None if one is None else str(one).encode() for one in column.to_pylist()]
+        listed = [None if value is None else str(value).encode() for value in column.to_pylist()]
         column = pa.array(listed, pa.binary())
     coded = column.dictionary_encode(null_encoding="encode")
     hashes = [

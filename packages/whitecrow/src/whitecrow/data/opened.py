@@ -93,7 +93,7 @@ def parquet_files(path: Path) -> list[Path]:
 def files_of(path: Path) -> list[Path]:
     """Return every file that decides which records a file or folder holds."""
     if is_lake(path):
-        return sorted(one for one in path.rglob("*") if one.is_file())
+        return sorted(file for file in path.rglob("*") if file.is_file())
     if path.is_dir():
         return parquet_files(path)
     # What DuckDB has not yet moved into the file itself.

@@ -107,7 +107,7 @@ def _said(column: Column) -> dict[str, object]:
 def _value(value: object) -> str:
     """Write a value: JSON's texts, lists and numbers are TOML's too, but for DEL."""
     if isinstance(value, list):
-        return f"[{', '.join(_value(one) for one in value)}]"
+        return f"[{', '.join(_value(item) for item in value)}]"
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_key(key)} = {_value(one)}' for key, one in value.items())} }}"
+        return f"{{ {', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())} }}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

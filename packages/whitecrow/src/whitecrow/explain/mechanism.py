@@ -162,7 +162,7 @@ class DataGraph:
                 every = np.arange(len(contexts), dtype=np.uint64)
                 chosen = np.bitwise_count((every >> np.uint64(shift)) & np.uint64(mask))
             else:
-                chosen = np.array([(one >> shift & mask).bit_count() for one in contexts])
+                chosen = np.array([(context >> shift & mask).bit_count() for context in contexts])
             shapes = shapes * attribute.size + chosen
         return shapes
 

@@ -182,9 +182,9 @@ class RemoteEngine:
         for share in range(shares):
             work = Uncovered(covers, share, shares, self._warehouse.spread)
             asking = self._dataset.rows_of(everything, work, Yields(width))
-            found = self._count_in_turns(form, form.placed(asking), cap, everything)
-            points.append(asking[found < cap])
-            counts.append(found[found < cap])
+            near = self._count_in_turns(form, form.placed(asking), cap, everything)
+            points.append(asking[near < cap])
+            counts.append(near[near < cap])
         return np.concatenate(points), np.concatenate(counts)
 
     def _count_near(

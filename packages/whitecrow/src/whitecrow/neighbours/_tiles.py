@@ -73,9 +73,9 @@ class Scattered:
         counts = np.zeros(len(asked), np.int64)
         for first, last in self._parts(len(asked)):
             records = self._both(self._device.put(asked[first:last]))
-            found, rows = self._nothing_found(last - first)
-            self._look(records, rows, form, cap, found)
-            counts[first:last] = self._device.fetch(found)
+            partial, rows = self._nothing_found(last - first)
+            self._look(records, rows, form, cap, partial)
+            counts[first:last] = self._device.fetch(partial)
         return np.minimum(counts, cap)
 
     def count_every(self, form: Form, cap: int, progress: Progress | None = None) -> Counts:
@@ -85,15 +85,15 @@ class Scattered:
         covers = self._covers(form, cap)
         for first, last in self._parts(len(self)):
             records = self._part(first, last)
-            found, rows = self._nothing_found(last - first)
+            partial, rows = self._nothing_found(last - first)
             for pivots, within in covers:
-                rows = pivots._look(records, rows, within, 1, found)
-            found *= cap  # a record near one pivot has as many neighbours as are asked for
-            self._look(records, rows, form, cap, found, progress)
+                rows = pivots._look(records, rows, within, 1, partial)
+            partial *= cap  # a record near one pivot has as many neighbours as are asked for
+            self._look(records, rows, form, cap, partial, progress)
             if held:
-                counts[self._places[first:last]] = found
+                counts[self._places[first:last]] = partial
             else:
-                counts[scattered_order(len(self), first, last)] = self._device.fetch(found)
+                counts[scattered_order(len(self), first, last)] = self._device.fetch(partial)
         every: Counts = self._device.fetch(counts) if held else counts
         return np.minimum(every, cap)
 

@@ -140,9 +140,9 @@ class Lattice:
         last = int(np.searchsorted(keys, keys[chosen[-1]] + far, side="right"))
         weights = np.zeros(last - first, np.int64)
         weights[chosen - first] = 1
-        found = np.zeros(len(keys), bool)
-        found[first:last] = self._around(keys[first:last], weights, runs) > 0
-        return found
+        nearby = np.zeros(len(keys), bool)
+        nearby[first:last] = self._around(keys[first:last], weights, runs) > 0
+        return nearby
 
     def steps(self) -> int:
         """Return about how many runs are visited for each cell."""
@@ -158,11 +158,11 @@ class Lattice:
             around(keys, sums, runs[0][first:last], runs[1][first:last], part)
             return part
 
-        found = np.zeros(len(keys), np.int64)
+        totals = np.zeros(len(keys), np.int64)
         spans = parallel.chunks(len(runs[0]), 32)
         for part in parallel.results([partial(some, *span) for span in spans]):
-            found += part
-        return found
+            totals += part
+        return totals
 
     def _runs(self, width: float, more: int) -> tuple[Counts, Counts]:
         """Return shifts and reaches of the runs of cells that are close to a cell, near ones first.

@@ -111,7 +111,7 @@ class Balls:
         width = len(ball["center"])
         longest = {"euclidean": width**0.5, "haversine": 3**0.5, "chebyshev": width}
         if metric in _AT_LEAST_A_GAP and width < _UNROLLED:
-            return _projected([one / longest.get(metric, 1.0) for one in ball["center"]], radius)
+            return _projected([x / longest.get(metric, 1.0) for x in ball["center"]], radius)
         center = np.array(ball["center"], dtype=np.float64)
         if metric == "haversine":
             center = np.array(on_sphere(*center.tolist())) * EARTH_RADIUS_KM
@@ -187,8 +187,8 @@ def _projected(center: list[float], radius: float) -> tuple[float, float, float,
     u = v = center[0]
     size = abs(u)
     sign = -1.0
-    for one in center[1:]:
-        u, v, size, sign = u + one, v + sign * one, size + abs(one), -sign
+    for coordinate in center[1:]:
+        u, v, size, sign = u + coordinate, v + sign * coordinate, size + abs(coordinate), -sign
     if not (math.isfinite(u) and math.isfinite(v)):
         return _NOWHERE
     return u, 0.0 if len(center) == 1 else v, radius, 1e-9 * size
@@ -203,8 +203,8 @@ def _array(ball: Location) -> tuple[Floats, float]:
 
 
 def _arrays(balls: Sequence[Location]) -> tuple[Floats, Floats]:
-    centers = np.array([one["center"] for one in balls], dtype=np.float64)
-    return centers, np.array([reach(float(one["radius"])) for one in balls])
+    centers = np.array([entry["center"] for entry in balls], dtype=np.float64)
+    return centers, np.array([reach(float(entry["radius"])) for entry in balls])
 
 
 def weights_of(whole: Sequence[int]) -> Weights:

@@ -225,14 +225,14 @@ class AtPlace(Declared):
 
     def _on(self, card: Card) -> tuple[Card, tuple[Ball, ...], list[float], Location | None]:
         """What follows from a card: checked, priced, charged and answered with one card."""
-        known: tuple[Card, tuple[Ball, ...], list[float], Location | None]
-        known = vars(self).get("_found", (None,))
-        if known[0] is not card:
+        derived: tuple[Card, tuple[Ball, ...], list[float], Location | None]
+        derived = vars(self).get("_derived", (None,))
+        if derived[0] is not card:
             balls = self.model.balls(self.columns, card)
-            place = card.encode(self.record, owner=type(self).__name__)
-            known = card, balls, place, ball(balls[-1][1], place, card) if balls else None
-            vars(self)["_found"] = known
-        return known
+            point = card.encode(self.record, owner=type(self).__name__)
+            derived = card, balls, point, ball(balls[-1][1], point, card) if balls else None
+            vars(self)["_derived"] = derived
+        return derived
 
     counts_copies: ClassVar[bool] = True
     """Whether the answer depends on how many records equal the one asked about."""

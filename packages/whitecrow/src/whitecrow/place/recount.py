@@ -48,7 +48,7 @@ class _Sheet:
         u, v, far, rounding = BALLS.keys(new)
         near = [self._balls[i] for i in self._near(u, v, far + rounding)]
         touches = BALLS.touching(new, [ball for ball, _ in near]) if near else ()
-        met = [one for one, touching in zip(near, touches, strict=True) if touching]
+        met = [entry for entry, touching in zip(near, touches, strict=True) if touching]
         inside = BALLS.depth(new, epsilon, met, self._price)
         extra = min(epsilon, max(Fraction(0), inside - self._price))
         side = _side(far)

@@ -128,9 +128,9 @@ class Profile(Question):
             for name, weight in (self.weights or {}).items()
         }
         weights = [given.get(column.name, Fraction(1)) for column in chosen]
-        total, found = sum(weights, Fraction(0)), ("category", "text") if discovers else ()
+        total, discovered = sum(weights, Fraction(0)), ("category", "text") if discovers else ()
         return tuple(
-            Part(column.name, column.type, weight / total, column.type in found)
+            Part(column.name, column.type, weight / total, column.type in discovered)
             for column, weight in zip(chosen, weights, strict=True)
         )
 

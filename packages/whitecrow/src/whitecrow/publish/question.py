@@ -134,7 +134,7 @@ class Publish(Question):
         default=None,
     )
     mechanism: Mechanism = Mechanism(
-        {"": "the least worst-case error", **{one: one for one in MECHANISMS}},
+        {"": "the least worst-case error", **{choice: choice for choice in MECHANISMS}},
         help="How running sums are kept; by default the one with the least worst-case error.",
         default="",
         group="details",

@@ -295,7 +295,7 @@ class Axis:
         """Where a value lies, from 0 to 1; what lies outside is moved to the edge."""
         low, high = self.low, self.high
         if self.log:
-            value, low, high = (math.log10(max(one, 1e-300)) for one in (value, low, high))
+            value, low, high = (math.log10(max(end, 1e-300)) for end in (value, low, high))
         return min(1.0, max(0.0, (value - low) / (high - low)))
 
     def ticks(self) -> list[float]:
@@ -582,7 +582,7 @@ def history(timeline: Mapping[str, Any], line: str = "differential") -> Plot:
     moments = [entry["at"] for part in ("events", "spent", "budget") for entry in timeline[part]]
     first = min(map(_seconds, moments), default=0.0)
     span = max((_seconds(at) - first for at in moments), default=0.0)
-    unit, length = next((one for one in _UNITS if span >= 2 * one[1]), _UNITS[-1])
+    unit, length = next((candidate for candidate in _UNITS if span >= 2 * candidate[1]), _UNITS[-1])
     end = max(span / length, 1.0)
 
     def when(at: str) -> float:
