@@ -146,10 +146,10 @@ class Parameter(Generic[T, G]):
         """Read what was typed, or raise a ValueError: it is not what ``typed_as`` says."""
         return text
 
-    def to_text(self, written: Any) -> str:
+    def to_text(self, value: Any) -> str:
         """Write a JSON value as one would type it."""
-        nested = isinstance(written, dict | list)
-        return json.dumps(written, ensure_ascii=False) if nested else str(written)
+        nested = isinstance(value, dict | list)
+        return json.dumps(value, ensure_ascii=False) if nested else str(value)
 
     def called(self, name: str) -> Self:
         """Give it a name outside a class, to check an argument of a function with it."""
@@ -370,8 +370,8 @@ class Names(Parameter[tuple[str, ...], Sequence[str]]):
     def read(self, text: str) -> list[str]:
         return [name.strip() for name in text.split(",") if name.strip()]
 
-    def to_text(self, written: Any) -> str:
-        return ",".join(written)
+    def to_text(self, value: Any) -> str:
+        return ",".join(value)
 
 
 def _listed(
@@ -414,8 +414,8 @@ class Maybe(Parameter[T | None, G | None]):
     def from_text(self, text: str, owner: str) -> object:
         return self.inner.from_text(text, owner) if text else None
 
-    def to_text(self, written: Any) -> str:
-        return self.inner.to_text(written)
+    def to_text(self, value: Any) -> str:
+        return self.inner.to_text(value)
 
 
 # Lists, records and values
@@ -544,8 +544,8 @@ class Numbers(Parameter[tuple[float, ...], Sequence[float]]):
     def read(self, text: str) -> list[float]:
         return list(map(float, text.split(",")))
 
-    def to_text(self, written: Any) -> str:
-        return ",".join(map(repr, written))
+    def to_text(self, value: Any) -> str:
+        return ",".join(map(repr, value))
 
 
 class Weights(Parameter[Mapping[str, float], Mapping[str, float]]):
@@ -575,8 +575,8 @@ class Weights(Parameter[Mapping[str, float], Mapping[str, float]]):
         pairs = [pair.rpartition("=") for pair in text.split(",")]
         return {name.strip(): float(number) for name, _, number in pairs if name.strip()}
 
-    def to_text(self, written: Any) -> str:
-        return ",".join(f"{name}={weight!r}" for name, weight in written.items())
+    def to_text(self, value: Any) -> str:
+        return ",".join(f"{name}={weight!r}" for name, weight in value.items())
 
 
 class NameLists(Parameter[tuple[tuple[str, ...], ...], Sequence[Sequence[str]]]):
@@ -598,8 +598,8 @@ class NameLists(Parameter[tuple[tuple[str, ...], ...], Sequence[Sequence[str]]])
     def read(self, text: str) -> list[list[str]]:
         return [[name.strip() for name in part.split(",")] for part in text.split(";")]
 
-    def to_text(self, written: Any) -> str:
-        return ";".join(",".join(names) for names in written)
+    def to_text(self, value: Any) -> str:
+        return ";".join(",".join(names) for names in value)
 
 
 # Objects with parameters of their own
@@ -873,9 +873,9 @@ def _signature(parameters: Mapping[str, Parameter[Any, Any]]) -> inspect.Signatu
 
 def _documented(cls: type[Declared]) -> str:
     """The docstring with the parameters in numpydoc's form, before its next section."""
-    written = inspect.cleandoc(cls.__doc__ or "")
-    if not cls.parameters or "Parameters\n----------" in written:
-        return written
+    docstring = inspect.cleandoc(cls.__doc__ or "")
+    if not cls.parameters or "Parameters\n----------" in docstring:
+        return docstring
     lines = ["Parameters", "----------"]
     for name, parameter in cls.parameters.items():
         default = "" if parameter.required else f", default={parameter.dump_default()!r}"
@@ -884,10 +884,10 @@ def _documented(cls: type[Declared]) -> str:
         lines += textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="    ")
     section = "\n".join(lines)
     for later in ("References\n----------", "Examples\n--------"):
-        head, separator, tail = written.partition(later)
+        head, separator, tail = docstring.partition(later)
         if separator:
             return f"{head}{section}\n\n{separator}{tail}"
-    return f"{written}\n\n{section}\n"
+    return f"{docstring}\n\n{section}\n"
 
 
 # Terminals and forms have flat lists of inputs; a question has a model inside. Here the one becomes
@@ -933,11 +933,11 @@ def assembled(declared: type[Declared], given: Mapping[str, Any]) -> dict[str, A
     return question
 
 
-def typed(declared: type[Declared], written: Mapping[str, Any]) -> dict[str, tuple[Input, Any]]:
+def typed(declared: type[Declared], document: Mapping[str, Any]) -> dict[str, tuple[Input, Any]]:
     """Take a question's JSON apart: for each input that it says, the value."""
     values = {}
     for asked in inputs(declared):
-        part = written.get(asked.inside) if asked.inside else written
+        part = document.get(asked.inside) if asked.inside else document
         value = part.get(asked.name) if isinstance(part, Mapping) else None
         if isinstance(asked.parameter, Nested) and isinstance(value, Mapping):
             value = {key: each for key, each in value.items() if key not in asked.parameter.parts}

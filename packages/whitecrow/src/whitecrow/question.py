@@ -297,12 +297,12 @@ class Shortcuts(Declared):
         return given
 
     @classmethod
-    def contract(cls, written: Mapping[str, JSON]) -> tuple[dict[str, JSON], dict[str, JSON]]:
+    def contract(cls, document: Mapping[str, JSON]) -> tuple[dict[str, JSON], dict[str, JSON]]:
         """Return a question's JSON without what shortcuts can say, and the shortcuts that say it.
 
         The way back from :meth:`expand`; whoever uses it checks that it leads to the same question.
         """
-        return dict(written), {}
+        return dict(document), {}
 
 
 class Question(Declared):

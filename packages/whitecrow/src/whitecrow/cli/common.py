@@ -282,7 +282,7 @@ def _said(said: Said, statement: str) -> list[str]:
         return lines
     head, *rows = said.rows
     shown = rows if len(rows) <= _MOST_ROWS else [*rows[:4], [], *rows[4 - _MOST_ROWS :]]
-    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     for row in [head, *shown]:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         left_out = f"... {len(rows) - _MOST_ROWS + 1} more (use --json)"

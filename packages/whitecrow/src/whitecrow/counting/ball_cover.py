@@ -294,7 +294,7 @@ def _densest_disc(
         if bounds[root] <= best:
             break
         runs = [np.arange(*run) for run in zip(starts[root], stops[root], strict=True)]
-        column, row = (int(place) * _FINE for place in roots[root])
+        column, row = (int(corner) * _FINE for corner in roots[root])
         waiting = [(0, column, row, points[np.concatenate(runs)])]
         while waiting:
             depth, column, row, some = waiting.pop()
@@ -323,8 +323,8 @@ def _densest_disc(
 def _reached(points: Floats, column: int, row: int, span: int, side: float, form: Form) -> Flags:
     """Say which points some centre in a box reaches."""
     pace, total = side / _FINE, np.zeros(len(points))
-    for axis, place in enumerate((column, row)):
-        below, above = place * pace, (place + span) * pace
+    for axis, corner in enumerate((column, row)):
+        below, above = corner * pace, (corner + span) * pace
         value = points[:, axis]
         outside = np.maximum(np.maximum(below - value, value - above), 0.0)
         total = step(form.kind, total, outside, form.scales[axis])

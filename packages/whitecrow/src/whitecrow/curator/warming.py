@@ -97,8 +97,8 @@ def _explaining() -> list[Question]:
 
 def _learning(dataset: Dataset) -> None:
     detector = Detector.from_json(_answered(Learn(["a", "c", "d"], epsilon=1), dataset))
-    place = np.arange(_FEW)
-    detector.scores({"a": (place % 7).astype(str), "c": place, "d": place / _FEW})
+    numbers = np.arange(_FEW)
+    detector.scores({"a": (numbers % 7).astype(str), "c": numbers, "d": numbers / _FEW})
 
 
 def _balls() -> None:

@@ -254,8 +254,8 @@ def _has_lines(block: bytes, number: int, start: int = 0) -> bool:
     return len(block) - start > _LONGEST or sum(1 for _ in ends) == number
 
 
-def _line_end(block: bytes, place: int) -> int:
-    end = _LINE_END.search(block, place)
+def _line_end(block: bytes, start: int) -> int:
+    end = _LINE_END.search(block, start)
     return len(block) if end is None else end.end()
 
 
@@ -285,7 +285,7 @@ def _parsed(
     from pyarrow import csv as arrow
 
     # Named by their places: a header may name two alike.
-    names = [str(place) for place in range(width)]
+    names = [str(column) for column in range(width)]
     try:
         return arrow.read_csv(
             pyarrow.py_buffer(block),
@@ -298,7 +298,7 @@ def _parsed(
             ),
             convert_options=arrow.ConvertOptions(
                 column_types=dict.fromkeys(names, pyarrow.binary()),
-                include_columns=[str(place) for place in places],
+                include_columns=[str(column) for column in places],
                 strings_can_be_null=True,
             ),
         )

@@ -185,7 +185,7 @@ def _constant(text: str | None, arrow: Any) -> Any:
     return text_array([text or None])[0]
 
 
-def _arrow(written: object) -> Any:
+def _arrow(name: object) -> Any:
     """Return the Arrow type of a column; that of a structure for whatever is not read."""
     import pyarrow as pa
 
@@ -204,11 +204,11 @@ def _arrow(written: object) -> Any:
         "timestamp": pa.timestamp("us", "UTC"),
         "timestamp_ntz": pa.timestamp("us"),
     }
-    if not isinstance(written, str):
+    if not isinstance(name, str):
         return pa.struct([])
-    if decimal := _DECIMAL.fullmatch(written):
+    if decimal := _DECIMAL.fullmatch(name):
         return pa.decimal128(int(decimal[1]), int(decimal[2]))
-    return types.get(written, pa.struct([]))
+    return types.get(name, pa.struct([]))
 
 
 _AS_TEXT = ("UHUGEINT", "BIGNUM")  # numbers of DuckDB that Arrow has no room for

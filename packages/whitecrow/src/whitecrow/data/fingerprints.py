@@ -154,8 +154,7 @@ def added_marks(marks: Iterable[str]) -> str:
     counted = [mark.split(":") for mark in marks]
     parts = [part for part in counted if part[1] != "0"] or counted
     sums = [
-        sum(int(part[place], 16) for part in parts) % (1 << 64)
-        for place in range(3, 3 + len(_LANES))
+        sum(int(part[lane], 16) for part in parts) % (1 << 64) for lane in range(3, 3 + len(_LANES))
     ]
     records = sum(int(part[1]) for part in parts)
     return f"rows:{records}:{parts[0][2]}:" + ":".join(f"{total:016x}" for total in sums)
@@ -199,7 +198,7 @@ def _words(column: Any) -> Words:
         whole = column.cast(pa.int8()) if types.is_boolean(kind) else column.view(pa.int32())
         parts = [np.asarray(compute.fill_null(whole, 0)).astype(np.int64).view(np.uint64)]
     elif types.is_struct(kind):
-        parts = [_words(column.field(place)) for place in range(kind.num_fields)]
+        parts = [_words(column.field(index)) for index in range(kind.num_fields)]
     elif types.is_temporal(kind):
         width = kind.bit_width // 32
         stop = column.offset + len(column)
@@ -243,8 +242,8 @@ def _list_words(column: Any) -> Words:
     lengths = np.asarray(compute.fill_null(compute.list_value_length(column), 0)).astype(np.int64)
     values = _words(compute.list_flatten(column))
     ends = np.cumsum(lengths)
-    place = np.arange(len(values)) - np.repeat(ends - lengths, lengths)
-    mixed = _hashed([values, place.astype(np.uint64)], _LANES[1])
+    index = np.arange(len(values)) - np.repeat(ends - lengths, lengths)
+    mixed = _hashed([values, index.astype(np.uint64)], _LANES[1])
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
     return _hashed([lengths.astype(np.uint64), sums[ends] - sums[ends - lengths]], _LANES[0])
 

@@ -579,8 +579,8 @@ class Detector:
 
 def usual(detector: Detector, name: str) -> str:
     """Say where the middle 98 % of a column's released distribution lie, or its common values."""
-    place = detector.columns.index(name)
-    grid, share = detector.model.grids[place], detector.model.shares[place]
+    index = detector.columns.index(name)
+    grid, share = detector.model.grids[index], detector.model.shares[index]
     column = detector.card.column(name)
     if not grid.ordered:
         common = np.argsort(-share, kind="stable")[:3]

@@ -96,7 +96,7 @@ def _coordinates(
     kinds = columns[0].look.shape[0]
     edges = [column.grid.edges for column in columns]
     begin = np.cumsum([0, *map(len, edges)])
-    place = np.cumsum([0, *(column.look.size for column in columns[:-1])])
+    starts = np.cumsum([0, *(column.look.size for column in columns[:-1])])
     target = device.put(np.empty(kinds * len(columns) * len(rows), np.int32))
     arrays = (
         device.put(np.ascontiguousarray(rows)),
@@ -104,7 +104,7 @@ def _coordinates(
         device.put(np.concatenate([*edges, [0.0]])),  # never without an element
         device.put(begin),
         device.put(np.concatenate([column.look.ravel() for column in columns])),
-        device.put(place),
+        device.put(starts),
         target,
     )
     kernels["encode"]((-(-len(rows) // _THREADS), len(columns)), _THREADS, arrays)

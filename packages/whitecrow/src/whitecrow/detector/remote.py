@@ -84,17 +84,17 @@ class _Text:
         # Without a fence PostgreSQL writes each expression out wherever its name is used.
         self.fence = " OFFSET 0" if dialect is _POSTGRES else ""
         self.columns = [
-            (f"v{place}", f"{which}_{place}", encoder)
+            (f"v{index}", f"{which}_{index}", encoder)
             for which, model in enumerate(detector.models)
-            for place, encoder in enumerate(scoring.encoders(model))
+            for index, encoder in enumerate(scoring.encoders(model))
         ]
         """Of each model: the value, the end of the other names, and what its cells are."""
 
     def written(self, table: list[str], keep: list[str]) -> str:
         source = ".".join(in_sql(part) for part in table)
-        kept = [f"k{place}" for place in range(len(keep))]
+        kept = [f"k{index}" for index in range(len(keep))]
         columns = map(self.detector.card.column, self.detector.columns)
-        values = [f"{self._value(column)} AS v{place}" for place, column in enumerate(columns)]
+        values = [f"{self._value(column)} AS v{index}" for index, column in enumerate(columns)]
         first = [f"{in_sql(name)} AS {short}" for name, short in zip(keep, kept, strict=True)]
         query = f"SELECT {_listed([*first, *values])} FROM {source}{self.fence}"  # noqa: S608 - names are quoted
         cells = self._buckets() if self.dialect is _POSTGRES else self._halvings()
@@ -152,7 +152,7 @@ class _Text:
     def _halvings(self) -> Iterator[_Step]:
         """Choose the cell of each value, numbered from 1, as the compiled search does."""
         # First how many edges have a smaller guess, then a halving of the others in each step.
-        carried = [f"v{place}" for place in range(len(self.detector.columns))]
+        carried = [f"v{index}" for index in range(len(self.detector.columns))]
         edges = [f"e{end}" for _, end, _ in self.columns]
         guessed, lists = [], []
         for value, end, encoder in self.columns:
@@ -198,11 +198,11 @@ class _Text:
             tables, width = model.joint[0], len(model.grids)
             for table in range(len(tables)):
                 cell = "1"
-                for place in range(int(tables.start[table]), int(tables.start[table + 1])):
-                    row, column = divmod(int(tables.axis[place]), width)
-                    shifted = f"(x{row}_{which}_{column} + {tables.offset[place]})"
-                    binned = f"(({shifted} * {tables.pace[place]}) >> {SHIFT})"
-                    cell += f" + {tables.stride[place]} * {binned}"
+                for index in range(int(tables.start[table]), int(tables.start[table + 1])):
+                    row, column = divmod(int(tables.axis[index]), width)
+                    shifted = f"(x{row}_{which}_{column} + {tables.offset[index]})"
+                    binned = f"(({shifted} * {tables.pace[index]}) >> {SHIFT})"
+                    cell += f" + {tables.stride[index]} * {binned}"
                 chosen.append(f"{cell} AS t{which}_{table}")
         return chosen, []
 
@@ -210,7 +210,7 @@ class _Text:
         models, lists, scores = self.detector.models, [], []
         for which, model in enumerate(models):
             tables, worths = model.joint
-            terms = [f"x2_{which}_{place}" for place in range(len(model.grids))]
+            terms = [f"x2_{which}_{index}" for index in range(len(model.grids))]
             for table in range(len(tables)):
                 first, last = int(tables.base[table]), int(tables.base[table + 1])
                 name = f"{which}_{table}"

@@ -83,8 +83,8 @@ def coordinates_of(columns: tuple[Encoder, ...], rows: Floats) -> Int32s:
     """Return the coordinates of records: all logarithmic ones, then all ranks, and so on."""
     width, kinds = len(columns), columns[0].look.shape[0]
     coordinates = np.empty((kinds * width, len(rows)), dtype=np.int32)
-    for place, encoder in enumerate(columns):
-        encoder.write(np.ascontiguousarray(rows[:, place]), coordinates[place::width])
+    for index, encoder in enumerate(columns):
+        encoder.write(np.ascontiguousarray(rows[:, index]), coordinates[index::width])
     return coordinates
 
 
@@ -135,9 +135,9 @@ def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Floats, scor
         part = scores[first : first + BLOCK]
         if coordinates.shape[1] != len(part):  # the last may be shorter
             coordinates = np.empty((2 * width, len(part)), dtype=np.uint16)
-        for place, encoder in enumerate(columns):
-            values = np.ascontiguousarray(rows[first : first + BLOCK, place])
-            both = coordinates[place], coordinates[width + place]
+        for index, encoder in enumerate(columns):
+            values = np.ascontiguousarray(rows[first : first + BLOCK, index])
+            both = coordinates[index], coordinates[width + index]
             kernels.encode_scored(values, *encoder.search, encoder.packed, *both, part)
         kernels.add_scores(coordinates, *layout, worths, part)
 

@@ -103,9 +103,9 @@ class DetectorChoice(Parameter[Rule, Any]):
         }
         return {"anyOf": [named, far, other]}
 
-    def to_text(self, written: Any) -> str:
-        if isinstance(written, str):
-            return written
+    def to_text(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
         raise TypeError("the detector's own options say it")
 
 
@@ -136,9 +136,9 @@ class UtilityChoice(Parameter[Utility, Any]):
         other = {"type": "object", "required": ["kind"], "properties": {"kind": kind}}
         return {"anyOf": [named, other]}
 
-    def to_text(self, written: Any) -> str:
-        if isinstance(written, str):
-            return written
+    def to_text(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
         raise TypeError("a utility of one's own has no short name")
 
 
@@ -237,10 +237,10 @@ class DetectorOptions(Shortcuts):
         return asked
 
     @classmethod
-    def contract(cls, written: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def contract(cls, document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Say a detector by its name and options."""
-        rest, options = dict(written), {}
-        detector, utility = written.get("detector"), written.get("utility")
+        rest, options = dict(document), {}
+        detector, utility = document.get("detector"), document.get("utility")
         if isinstance(detector, Mapping) and detector.get("kind") in _OPTIONS:
             rest["detector"] = detector["kind"]
             names = _OPTIONS[detector["kind"]]

@@ -329,10 +329,10 @@ def _located(asked: Mapping[str, Any], costs: Any) -> tuple[Located | None, Loca
     return Located.from_json(costs["dataset"]), Located.from_json(costs["analyst"])
 
 
-def _in_force(spent: Account, written: Mapping[str, Any], seq: int) -> tuple[Account, Budget]:
+def _in_force(spent: Account, content: Mapping[str, Any], seq: int) -> tuple[Account, Budget]:
     """Return an account and the budget that an entry puts in force."""
     try:
-        named = Budget.of(written)
+        named = Budget.of(content)
         counting, budget = in_force(spent, named, seq)
     except AccountConflict as refused:
         raise Wrong(f"it counts by what is spent: {refused}") from None

@@ -77,17 +77,17 @@ class Lattice:
         """Return numbers by which near cells come near each other: their bits, interleaved."""
         places, total, shift = self._places(keys), np.zeros(len(keys), np.int64), 0
         for bit in range(max(self.pitches).bit_length()):
-            for place, pitch in zip(places, self.pitches, strict=True):
+            for coordinate, pitch in zip(places, self.pitches, strict=True):
                 if pitch >> bit:
-                    total |= (place >> bit & 1) << shift
+                    total |= (coordinate >> bit & 1) << shift
                     shift += 1
         return total
 
     def inner(self, keys: Counts) -> Flags:
         """Say which cells are not outermost: those reach to infinity, and vouch for nobody."""
         inner = np.ones(len(keys), bool)
-        for place, span in zip(self._places(keys), self._spans, strict=True):
-            inner &= (place > 0) & (place < span - 1)
+        for coordinate, span in zip(self._places(keys), self._spans, strict=True):
+            inner &= (coordinate > 0) & (coordinate < span - 1)
         return inner
 
     def keys(self, values: Matrix) -> Counts:

@@ -173,13 +173,13 @@ def _wide_tree(size: int, low: Matrix, high: Matrix) -> WideTree:
     boxes[:], above, below = 0.0, 0, 1
     for parents, spans in levels:
         first, node = np.cumsum(spans) - spans, above + parents
-        place = np.arange(len(spans)) - np.searchsorted(parents, parents)
-        boxes[node, :, 0, place] = np.minimum.reduceat(low, first)
-        boxes[node, :, 1, place] = np.maximum.reduceat(high, first)
+        branch = np.arange(len(spans)) - np.searchsorted(parents, parents)
+        boxes[node, :, 0, branch] = np.minimum.reduceat(low, first)
+        boxes[node, :, 1, branch] = np.maximum.reduceat(high, first)
         numbers = below + np.arange(len(spans))
-        children[node, 0, place] = -1 - first if spans is levels[-1][1] else numbers
-        children[node, 1, place] = np.minimum(size, (first + spans) * LANES) - first * LANES
-        np.bitwise_or.at(present, node, np.uint64(1) << place.astype(np.uint64))
+        children[node, 0, branch] = -1 - first if spans is levels[-1][1] else numbers
+        children[node, 1, branch] = np.minimum(size, (first + spans) * LANES) - first * LANES
+        np.bitwise_or.at(present, node, np.uint64(1) << branch.astype(np.uint64))
         above, below = below, below + len(spans)
     return WideTree(boxes, children, present)
 

@@ -29,12 +29,12 @@ def possible_neighbours(asked: Matrix, values: Matrix, form: Form) -> Ints:
     Both are placed already.
     """
     possible = np.ones(len(asked), bool)
-    for place, reach in enumerate(_reaches(form)):
+    for column, reach in enumerate(_reaches(form)):
         if math.isfinite(reach):
             # A rounded sum is at most one step too small.
-            low = math.nextafter(float(values[:, place].min()) - reach, -math.inf)
-            high = math.nextafter(float(values[:, place].max()) + reach, math.inf)
-            possible &= (low <= asked[:, place]) & (asked[:, place] <= high)
+            low = math.nextafter(float(values[:, column].min()) - reach, -math.inf)
+            high = math.nextafter(float(values[:, column].max()) + reach, math.inf)
+            possible &= (low <= asked[:, column]) & (asked[:, column] <= high)
     return np.flatnonzero(possible)
 
 

@@ -46,8 +46,8 @@ def _indices(source: Source, table: Table, size: int) -> Ints:
     words = draw_words(source, size)
     index = np.searchsorted(np.array(table.edges, dtype=np.uint64), words, side="right")
     sure = words < np.array(table.safe, dtype=np.uint64)[index]
-    for place in np.flatnonzero(~sure):
-        index[place] = table.settle(source, int(words[place]))
+    for row in np.flatnonzero(~sure):
+        index[row] = table.settle(source, int(words[row]))
     return index.astype(np.int64, copy=False)
 
 
@@ -87,13 +87,13 @@ def _gaussian_magnitudes(source: Source, law: Gaussian, size: int) -> Ints:
         value = value + inside.astype(np.int64)
         words = draw_words(source, size)
         ratios = np.array([*law.keep, 0], dtype=np.uint64)[index]
-        for place in np.flatnonzero((words >= ratios) & (index < law.count)):
-            start = int(index[place]) * law.block
-            kept[place] = law.keeps(source, int(value[place]), start, int(words[place]))
-    for place in far:
+        for row in np.flatnonzero((words >= ratios) & (index < law.count)):
+            start = int(index[row]) * law.block
+            kept[row] = law.keeps(source, int(value[row]), start, int(words[row]))
+    for row in far:
         magnitude = law.far_magnitude(source)
-        kept[place] = magnitude is not None
-        value[place] = magnitude or 0
+        kept[row] = magnitude is not None
+        value[row] = magnitude or 0
     return value[kept]
 
 

@@ -45,7 +45,7 @@ _CROWD = 128  # the time to find the deepest point grows with the square of this
 _FEW = 24
 """Of no more discs numpy finds the deepest point; of more, a compiled loop that must be loaded."""
 _QUICK_COMPILED = 64  # how many touching balls the compiled loop weighs in a third of a millisecond
-Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
+Space = tuple[tuple[str, ...], str, tuple[float, ...], str]
 
 # Distances are decided in double precision, so a record may count as inside a ball whose
 # mathematical boundary it misses by a few units in the last place.
@@ -96,7 +96,7 @@ class Balls:
 
     def sheet(self, ball: Location) -> str:
         """Name the balls among which places are compared; the others add up."""
-        return _sheet_name(place_of(ball))
+        return _sheet_name(space_of(ball))
 
     def keys(self, ball: Location) -> tuple[float, float, float, float]:
         """Two coordinates, a reach, and how far rounding may move them.
@@ -130,7 +130,7 @@ class Balls:
 
     def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
         """Say which of the others may share a point with a ball: no farther than both radii."""
-        _, metric, ranges, _ = place_of(ball)
+        _, metric, ranges, _ = space_of(ball)
         (center, radius), (centers, radii) = _array(ball), _arrays(others)
         both = radii + radius + (_ON_EARTH_KM if metric == "haversine" else 0.0)
         touches = np.ones(len(centers), dtype=np.bool_)
@@ -219,11 +219,11 @@ def common(numbers: Sequence[Fraction]) -> tuple[int, list[int]]:
 
 
 @lru_cache(maxsize=256)
-def _sheet_name(place: Place) -> str:
-    return hashlib.sha256(repr(place).encode()).hexdigest()
+def _sheet_name(space: Space) -> str:
+    return hashlib.sha256(repr(space).encode()).hexdigest()
 
 
-def place_of(ball: Mapping[str, Any]) -> Place:
+def space_of(ball: Mapping[str, Any]) -> Space:
     return (
         tuple(ball["columns"]),
         str(ball["metric"]),
@@ -239,7 +239,7 @@ def reach(radius: float) -> float:
 
 def _distances(metric: str, ranges: tuple[float, ...], centers: Floats, point: Floats) -> Floats:
     if metric == "haversine":
-        sphere = np.array([on_sphere(*place) for place in [*centers.tolist(), point.tolist()]])
+        sphere = np.array([on_sphere(*pair) for pair in [*centers.tolist(), point.tolist()]])
         chords = np.sqrt(((sphere[:-1] - sphere[-1]) ** 2).sum(axis=1))
         return np.asarray(2.0 * EARTH_RADIUS_KM * np.arcsin(np.minimum(1.0, chords / 2.0)))
     with np.errstate(over="ignore"):  # an infinite distance is treated as touching

@@ -113,10 +113,10 @@ class _AnyModel(Nested[M]):
     def from_text(self, text: str, owner: str) -> object:
         return json_object(text, self.flag) if text.lstrip().startswith("{") else {"kind": text}
 
-    def to_text(self, written: Any) -> str:
-        if not written:
+    def to_text(self, value: Any) -> str:
+        if not value:
             return ""
-        return str(written["kind"]) if set(written) == {"kind"} else json.dumps(written)
+        return str(value["kind"]) if set(value) == {"kind"} else json.dumps(value)
 
 
 class ModelChoice(_AnyModel[AnomalyModel]):

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from whitecrow.place.balls import BALLS, Location, Place, place_of
+from whitecrow.place.balls import BALLS, Location, Space, space_of
 
 
 class Recount:
@@ -22,7 +22,7 @@ class Recount:
     """
 
     def __init__(self) -> None:
-        self._sheets: dict[Place, _Sheet] = {}
+        self._sheets: dict[Space, _Sheet] = {}
         self.price = Fraction(0)
         """The price of all balls so far."""
 
@@ -30,7 +30,7 @@ class Recount:
         """Add one ball and return what it added to the price; one without a place costs all."""
         extra = epsilon
         if new is not None:
-            extra = self._sheets.setdefault(place_of(new), _Sheet()).add(new, epsilon)
+            extra = self._sheets.setdefault(space_of(new), _Sheet()).add(new, epsilon)
         self.price += extra
         return extra
 

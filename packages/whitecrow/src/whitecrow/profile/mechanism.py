@@ -83,12 +83,12 @@ def _noisy(
     column = np.repeat(np.arange(len(cells.sizes)), cells.sizes)
     noisy: dict[str, Counts] = {}
     for noise in dict.fromkeys(noises.values()):
-        places = [place for place, name in enumerate(edges) if noises[name] == noise]
+        places = [index for index, name in enumerate(edges) if noises[name] == noise]
         inside = np.isin(column, places)
         groups = np.where(inside, np.cumsum(inside) - 1, -1)
         counts = facts.noisy_counts(cells, noise, source, groups)
-        ends = np.cumsum([cells.sizes[place] for place in places])[:-1]
-        names = (cells.names[place] for place in places)
+        ends = np.cumsum([cells.sizes[index] for index in places])[:-1]
+        names = (cells.names[index] for index in places)
         noisy.update(zip(names, np.split(counts, ends), strict=True))
     return noisy
 

@@ -95,12 +95,12 @@ def scales(recurrence: Coefficients, horizon: int, normalised: bool) -> Scales:
     sums = list(accumulate(value * length for value, length in lags))
     ends = _ends(horizon) if normalised else (horizon - 1,)
     at = [bisect_left(last, end) for end in ends]
-    inverse = tuple(math.isqrt((one * unit) ** 2 // squares[place]) for place in at)
+    inverse = tuple(math.isqrt((one * unit) ** 2 // squares[index]) for index in at)
     return Scales(
         ends,
         inverse,
         tuple(-(-unit * unit // entry) for entry in inverse),
-        tuple(sums[place] for place in at),
+        tuple(sums[index] for index in at),
     )
 
 
@@ -142,12 +142,12 @@ class Buffered(Counter):
     def _scales(self) -> Scales:
         return scales(self.recurrence, self.horizon, self.normalised)
 
-    def _place(self, within: int) -> int:
+    def _position(self, within: int) -> int:
         return bisect_left(self._scales.ends, self.horizon - 1 - within) if self.normalised else 0
 
     def multiple(self, within: int) -> int:
         finer = PRECISION - self.recurrence.precision
-        return self._scales.multiple[self._place(within)] << finer
+        return self._scales.multiple[self._position(within)] << finer
 
     def start(self) -> Memory:
         """Return the memory before the first period: the time, the sum, its error, the buffers."""
@@ -157,10 +157,10 @@ class Buffered(Counter):
         recurrence, table = self.recurrence, self._scales
         within, total, error = memory[:3]
         buffers, places = memory[3:], recurrence.precision
-        place = self._place(within)
-        fed = sum(map(mul, recurrence.weights, buffers)) * table.multiple[place]
+        position = self._position(within)
+        fed = sum(map(mul, recurrence.weights, buffers)) * table.multiple[position]
         change = noise - (fed >> (3 * places))
-        taken = change * table.inverse[place]
+        taken = change * table.inverse[position]
         decayed = [
             (d * b >> places) + taken for d, b in zip(recurrence.decays, buffers, strict=True)
         ]

@@ -154,8 +154,8 @@ class Ends(Parameter[tuple[str, ...], Any]):
     def read(self, text: str) -> list[str]:
         return [end.strip() for end in text.split(",")]
 
-    def to_text(self, written: Any) -> str:
-        return ",".join(written)
+    def to_text(self, value: Any) -> str:
+        return ",".join(value)
 
 
 class Clip(Parameter[Interval | PrivateClip, Any]):
@@ -186,8 +186,8 @@ class Clip(Parameter[Interval | PrivateClip, Any]):
             raise InvalidInput("--clip must be two numbers with a comma, such as 0,100.")
         return ends
 
-    def to_text(self, written: Any) -> str:
-        return ",".join(written)
+    def to_text(self, value: Any) -> str:
+        return ",".join(value)
 
 
 def _two(value: object, owner: str, name: str, must: str) -> Interval:

@@ -101,12 +101,12 @@ def _bounded(
     kept = []
     joins = day.exact_joins, day.exact_join_users or ()
     leaves = day.exact_leaves, day.exact_leave_users or ()
-    for place, (values, users) in enumerate((joins, leaves)):
+    for index, (values, users) in enumerate((joins, leaves)):
         keep = ~np.isnan(values)
         for i in np.flatnonzero(keep).tolist():
             counts = list(used.get(users[i], (0, 0)))
-            counts[place] += 1
-            if counts[place] > state.plan.contribution:
+            counts[index] += 1
+            if counts[index] > state.plan.contribution:
                 keep[i] = False
             else:
                 used[users[i]] = (counts[0], counts[1])

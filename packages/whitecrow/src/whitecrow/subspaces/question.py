@@ -226,8 +226,8 @@ class Subspaces(Question):
     def says(self, answer: Any) -> Said:
         counted = any(isinstance(subspace, dict) for subspace in answer)
         rows = [["Place", "Columns", *(["Outliers, about"] if counted else [])]]
-        for place, subspace in enumerate(answer, start=1):
-            rows.append([str(place), ", ".join(subspace["columns"] if counted else subspace)])
+        for rank, subspace in enumerate(answer, start=1):
+            rows.append([str(rank), ", ".join(subspace["columns"] if counted else subspace)])
             if counted:
                 rows[-1].append(f"{subspace['count']:,}")
         best = rows[1][1] if len(rows) > 1 else "none"

@@ -285,11 +285,11 @@ def quoted(name: str) -> str:
 def doubles(table: Any) -> Matrix:
     """Return an Arrow table of doubles without nulls as a row-major matrix."""
     values = np.empty((table.num_rows, table.num_columns))
-    for place, column in enumerate(table.columns):
+    for index, column in enumerate(table.columns):
         first = 0
         for chunk in column.chunks:
             # Not pyarrow's to_numpy, which imports pandas where that is installed.
-            values[first : first + len(chunk), place] = np.from_dlpack(chunk)
+            values[first : first + len(chunk), index] = np.from_dlpack(chunk)
             first += len(chunk)
     return values
 

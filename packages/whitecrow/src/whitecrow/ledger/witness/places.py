@@ -51,9 +51,9 @@ class Place(Protocol):
         """Give connections back."""
 
 
-def checked(written: Iterable[str], ledger: str, public: str) -> list[Statement]:
+def checked(texts: Iterable[str], ledger: str, public: str) -> list[Statement]:
     """Read statements of a ledger and refuse those that somebody else wrote."""
-    statements = map(Statement.from_text, written)
+    statements = map(Statement.from_text, texts)
     mine = [statement for statement in statements if statement.ledger == ledger]
     if not all(statement.is_signed_by(public) for statement in mine):
         raise LedgerCorrupt(
