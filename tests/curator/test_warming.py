@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.cold_start import LARGE, asking
 from click.testing import CliRunner
 
-from whitecrow._compiled import kept_in
+from whitecrow._compiled import cache_folder
 from whitecrow.cli import whitecrow
 
 LISTEN = """
@@ -92,4 +92,4 @@ def test_warm_says_once_where_the_code_is_kept() -> None:
     found = CliRunner().invoke(whitecrow, ["warm"])
     assert found.exit_code == 0, found.output
     assert found.output.count("compiled") == 1
-    assert str(kept_in()) in found.output
+    assert str(cache_folder()) in found.output

@@ -442,14 +442,14 @@ class Series(Generic[Q, F]):
     Parameters
     ----------
     resume : callable
-        ``resume(question, facts, kept, source)``: closes the steps that are not closed yet, and
-        returns what is to be kept: all that was released, never again drawn. ``kept`` is empty
+        ``resume(question, facts, state, source)``: closes the steps that are not closed yet, and
+        returns what is to be kept: all that was released, never again drawn. ``state`` is empty
         before the first step.
     show : callable
-        ``show(question, card, kept)``: the answer at the question's step, computed from what was
+        ``show(question, card, state)``: the answer at the question's step, computed from what was
         released; None where the step is not closed yet.
     following : callable
-        ``following(question, kept)``: the question of the first step that is not closed yet. Steps
+        ``following(question, state)``: the question of the first step that is not closed yet. Steps
         are closed one at a time, so that limits are those of one.
     """
 
@@ -462,7 +462,7 @@ class Series(Generic[Q, F]):
 class Transcript(Generic[Q, F]):
     """How a question goes on that is paid once and answered record by record.
 
-    ``resume(question, facts, kept, source)`` returns the next answers, from what was released so
+    ``resume(question, facts, state, source)`` returns the next answers, from what was released so
     far.
     """
 
@@ -551,12 +551,12 @@ def error_words(question: Question, figures: Mapping[str, JSON]) -> str:
 
 def _phrase(words: str, value: str) -> str:
     """A figure in a sentence: "wrong 1 in 466 for your guess"."""
-    what, mark, when = words.partition(" with probability, ")
-    if mark and value == look.PRACTICALLY_NEVER:
+    what, separator, when = words.partition(" with probability, ")
+    if separator and value == look.PRACTICALLY_NEVER:
         return f"practically never {what} (below 1 in a billion) {when}"
-    if not mark:
-        what, mark, when = words.partition(", in ")
-    return f"{what} {value} {when}" if mark else f"{words} {value}"
+    if not separator:
+        what, separator, when = words.partition(", in ")
+    return f"{what} {value} {when}" if separator else f"{words} {value}"
 
 
 def coin_warning(question: Question, figures: Mapping[str, JSON]) -> str:
@@ -649,13 +649,13 @@ def _words(question: Question, price: Guarantee, card: Card) -> Words:
     return Words(promise, error_words(question, figures), coin_warning(question, figures))
 
 
-def _once(kept: dict[tuple[str, int], T], key: tuple[str, int], make: Callable[[], T]) -> T:
-    value = kept.get(key)
+def _once(cache: dict[tuple[str, int], T], key: tuple[str, int], make: Callable[[], T]) -> T:
+    value = cache.get(key)
     if value is None:
         value = make()
-        if len(kept) >= _MOST_WORDS:
-            kept.clear()
-        kept[key] = value
+        if len(cache) >= _MOST_WORDS:
+            cache.clear()
+        cache[key] = value
     return value
 
 

@@ -13,7 +13,7 @@ import click
 from whitecrow.cli.common import Asking, asking, opened_here
 from whitecrow.cli.files import DATASET, FILE, chosen, of_account, of_ledger
 from whitecrow.cli.screen_output import Output
-from whitecrow.cli.secrets import kept_token
+from whitecrow.cli.secrets import stored_token
 from whitecrow.errors import InvalidInput, LedgerCorrupt, LedgerUnusable
 
 if TYPE_CHECKING:
@@ -492,7 +492,7 @@ def sign_in(output: Output, server: str, token_file: str | None) -> None:
     """
     from whitecrow.client import device_token
 
-    file = kept_token() if token_file is None else Path(token_file)
+    file = stored_token() if token_file is None else Path(token_file)
     token = device_token(server, tell=output.say)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

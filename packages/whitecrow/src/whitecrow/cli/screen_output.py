@@ -118,8 +118,8 @@ def report_error(error: WhitecrowError, *, as_json: bool) -> int:
 
 def _parted(message: str) -> tuple[str, str]:
     """What is wrong, and its last sentence, which says what to do."""
-    what, mark, fix = message.rpartition(". ")
-    if not mark or not fix[:1].isupper() or what.count("'") % 2 or what.count('"') % 2:
+    what, stop, fix = message.rpartition(". ")
+    if not stop or not fix[:1].isupper() or what.count("'") % 2 or what.count('"') % 2:
         return message, ""
     return f"{what}.", fix
 

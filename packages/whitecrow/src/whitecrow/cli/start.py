@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whitecrow import __version__, plugins
-from whitecrow._compiled import kept_in
+from whitecrow._compiled import cache_folder
 from whitecrow.cli import PACKAGED, packaged_command
 from whitecrow.cli.files import FILE, check_absent, of_account, read_text, write_new
 from whitecrow.cli.screen_output import Output, wrapped
@@ -89,7 +89,7 @@ def doctor(output: Output) -> None:
 
     Nothing is read or changed.
     """
-    kernels = kept_in()
+    kernels = cache_folder()
     parts = {what: _installed(package) for what, (package, _) in _PARTS.items()}
     about = {
         "whitecrow": __version__,
@@ -103,9 +103,9 @@ def doctor(output: Output) -> None:
         output.show(result, "")
         return
     rows = [[name, str(installed), ""] for name, installed in about.items()]
-    kept = f"kept in {kernels}" if kernels else "cannot be kept"
+    caching = f"kept in {kernels}" if kernels else "cannot be kept"
     advice = "" if kernels else "set NUMBA_CACHE_DIR to a folder of your own"
-    rows.append(["compiled kernels", kept, advice])
+    rows.append(["compiled kernels", caching, advice])
     for what, installed in parts.items():
         fix = "" if installed else f"pip install 'whitecrow[{_PARTS[what][1]}]'"
         rows.append([what, installed or "not installed", fix])

@@ -101,7 +101,7 @@ def _drawn(
     while True:
         until = min(transcript.flags, since + MOST_REPLAYED)
         later = until < transcript.flags
-        kept = {
+        state = {
             "series": order.digest,
             "law": law.to_json(),
             "asked": encoded_points(places[:0] if later else places),
@@ -109,7 +109,7 @@ def _drawn(
             "flags": transcript.encoded_flags(since, until),
         }
         compute = partial(
-            curator._execution.answer, paid, limits=limits, progress=progress, kept=kept
+            curator._execution.answer, paid, limits=limits, progress=progress, state=state
         )
         released = behind(question.kind, curator._log, compute)
         if released is None:

@@ -51,8 +51,8 @@ def file_states(path: Path) -> FileStates:
     return states
 
 
-def file_mark(states: FileStates, stored: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the mark of files, and the digests to be known next time.
+def files_fingerprint(states: FileStates, stored: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the fingerprint of files, and the digests to be known next time.
 
     ``stored`` is what an earlier call returned.
     """
@@ -77,7 +77,7 @@ def _file_digest(file: str) -> str:
         return hashlib.file_digest(content, "blake2b").hexdigest()[:64]
 
 
-class RowMark:
+class RowFingerprint:
     """Adds up the rows of a table, batch by batch, in any order.
 
     To ``keep`` 16 bytes a row is for :meth:`chunks`.
@@ -85,7 +85,7 @@ class RowMark:
     Examples
     --------
     >>> import pyarrow
-    >>> one, other = RowMark(), RowMark()
+    >>> one, other = RowFingerprint(), RowFingerprint()
     >>> for age in ([30.0, 31.0], [90.0]):
     ...     one.add(pyarrow.record_batch({"age": age}))
     >>> other.add(pyarrow.record_batch({"age": [90.0, 31.0, 30.0]}))
@@ -100,7 +100,7 @@ class RowMark:
         self._rows: list[Words] | None = [] if keep else None
 
     def __repr__(self) -> str:
-        return "<mark withheld>"
+        return "<fingerprint withheld>"
 
     def add(self, batch: Any) -> None:
         """Take in a batch of rows (Arrow)."""
@@ -117,7 +117,7 @@ class RowMark:
                 self._rows.append(np.stack(lanes, axis=1))
 
     def text(self) -> str:
-        """Return the mark of all rows so far."""
+        """Return the fingerprint of all rows so far."""
         names = self._named(8).hexdigest()
         sums = ":".join(f"{total % (1 << 64):016x}" for total in self._sums)
         return f"rows:{self._count}:{names}:{sums}"
@@ -149,9 +149,9 @@ class RowMark:
         return hashlib.blake2b(names.encode(), digest_size=size, person=person)
 
 
-def added_marks(marks: Iterable[str]) -> str:
-    """Return the mark of rows that were marked in parts."""
-    counted = [mark.split(":") for mark in marks]
+def joined_fingerprints(texts: Iterable[str]) -> str:
+    """Return the fingerprint of rows that were read in parts."""
+    counted = [text.split(":") for text in texts]
     parts = [part for part in counted if part[1] != "0"] or counted
     sums = [
         sum(int(part[lane], 16) for part in parts) % (1 << 64) for lane in range(3, 3 + len(_LANES))

@@ -43,10 +43,10 @@ def template(source: object) -> str:
     name = "age"
     """
     card, guessed = drafted_card(source)
-    mark = "  # guessed from the first rows: check" if guessed else ""
+    comment = "  # guessed from the first rows: check" if guessed else ""
     parts = [_HEAD.format(name=json.dumps(card.name))]
     for column in card.columns:
-        kind = f'type = "{column.type}"{mark}'
+        kind = f'type = "{column.type}"{comment}'
         lines = ["[[columns]]", f"name = {json.dumps(column.name)}", kind]
         parts.append("\n".join([*lines, _LIMITS[column.type]]) + "\n")
     return "\n".join(parts).rstrip("\n") + "\n"

@@ -224,7 +224,7 @@ def top_outliers(detector: Detector, data: Any, top: int) -> TopOutliers:
 
     limit = next((sold.score for sold in detector.thresholds if sold.score is not None), None)
     records = unscored = outliers = 0
-    kept: list[tuple[float, int, Any]] = []
+    leading: list[tuple[float, int, Any]] = []
     for table in detector.scored(data, reasons=True):
         scores = table["score"].to_numpy()
         scored = np.flatnonzero(~np.isnan(scores))
@@ -232,14 +232,14 @@ def top_outliers(detector: Detector, data: Any, top: int) -> TopOutliers:
         outliers += 0 if limit is None else int((scores[scored] > limit).sum())
         best = scored[np.argsort(-scores[scored], kind="stable")][:top]
         added = np.stack([table[f"adds {name}"].to_numpy() for name in detector.columns], axis=1)
-        kept += [(float(scores[row]), records + int(row), added[row]) for row in best]
+        leading += [(float(scores[row]), records + int(row), added[row]) for row in best]
         records += len(scores)
-        kept = sorted(kept, key=lambda record: (-record[0], record[1]))[:top]
+        leading = sorted(leading, key=lambda record: (-record[0], record[1]))[:top]
     rows = []
-    for score, row, added in kept:
+    for score, row, added in leading:
         reasons = tuple((detector.columns[at], float(added[at])) for at in top_reasons(added))
         rows.append(Outlier(row + 1, score, limit is not None and score > limit, reasons))
     dicts = [{name: getattr(outlier, name) for name, _ in _TABLE} for outlier in rows]
     table = pyarrow.Table.from_pylist(dicts, schema=pyarrow.schema(_TABLE))
-    framed = like(data, table, [row for _, row, _ in kept])
+    framed = like(data, table, [row for _, row, _ in leading])
     return TopOutliers(records, unscored, limit, outliers, tuple(rows), framed)

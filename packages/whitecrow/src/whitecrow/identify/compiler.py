@@ -161,15 +161,15 @@ class Compiled:
 
     def wrong(self, records: Sequence[Any], i: Any) -> float:
         """Return the probability of a wrong answer. A fact, if the records are."""
-        kept = math.exp(-float(self.base.epsilon * self.gain(records, i)) / 2)
-        return kept * self.base.wrong(records, i)
+        chance = math.exp(-float(self.base.epsilon * self.gain(records, i)) / 2)
+        return chance * self.base.wrong(records, i)
 
     def draw(self, records: Sequence[Any], i: Any, source: Source | None = None) -> bool:
         """Return one answer; the base is run once, as a black box."""
         truth, _ = self.model.judged(list(records), i, None)
         answer = self.base.draw(list(records), i, Coins(source))
-        kept = self.base.epsilon * self.gain(records, i) / 2
-        return answer if answer == truth or bernoulli_exp(kept, source) else truth
+        exponent = self.base.epsilon * self.gain(records, i) / 2
+        return answer if answer == truth or bernoulli_exp(exponent, source) else truth
 
 
 def compiled(

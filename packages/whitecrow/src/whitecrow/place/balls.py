@@ -367,15 +367,15 @@ def _around(
     half = np.arccos(np.clip(np.where(covered, -1.0, cosines), -1.0, 1.0)) + _ANGLE
     middle = np.arctan2(across[..., 1], across[..., 0])
     whole = half >= np.pi
-    kept = np.where(near & ~misses, weights[columns], 0)
+    covering = np.where(near & ~misses, weights[columns], 0)
     starts, ends = middle - half, middle + half
     below, above = starts < -np.pi, ends > np.pi
     # An arc that passes the angle where -pi and pi meet weighs there already, until it ends.
-    there: Weights = np.where(whole | below | above, kept, 0).sum(axis=1)
+    there: Weights = np.where(whole | below | above, covering, 0).sum(axis=1)
     passing = _sweep(
         np.where(below, starts + 2 * np.pi, starts),
         np.where(above, ends - 2 * np.pi, ends),
-        np.where(whole, 0, kept),
+        np.where(whole, 0, covering),
     )
     return there + np.maximum(passing, 0)
 

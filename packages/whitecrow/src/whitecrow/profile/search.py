@@ -97,7 +97,7 @@ def search(line: Line, most_cells: int) -> Search:
         alone = np.flatnonzero((counts > feigned) & np.isin(_group(edges, finer), heavy))
         if not len(alone):
             break
-        edges, weight = _set_apart(line, edges, weight, finer, counts, alone)
+        edges, weight = _isolated(line, edges, weight, finer, counts, alone)
     last = Noise(looked.law, looked.size * _HEAVY / left)
     # So many cells keep a median's noise bearable: it is that of half the cells' sum.
     bearable = (2.0 * _BEARABLE * float(weight.sum()) / last.deviation) ** 2
@@ -128,12 +128,12 @@ def _around(line: Line, edges: Floats, counts: Ints, noise: Noise) -> tuple[Floa
             # Of either sign: where there is 1, there may be -1.
             size = min(abs(border), 2.0**1000)
             near |= (np.abs(edges) <= size * _NEAR) & (np.abs(edges) >= size / _NEAR / 2.0)
-    kept = edges[near]
-    groups = np.searchsorted(kept, np.concatenate([[-np.inf], edges]), side="right")
-    merged = np.bincount(groups, weights=counts.astype(np.float64), minlength=len(kept) + 1)
-    joined = np.bincount(groups, minlength=len(kept) + 1)
+    chosen = edges[near]
+    groups = np.searchsorted(chosen, np.concatenate([[-np.inf], edges]), side="right")
+    merged = np.bincount(groups, weights=counts.astype(np.float64), minlength=len(chosen) + 1)
+    joined = np.bincount(groups, minlength=len(chosen) + 1)
     # A cell of many merged ones is mostly noise, and is taken for nearly empty.
-    return kept, np.maximum(np.where(joined == 1, merged, 0.0), noise.deviation / 4.0)
+    return chosen, np.maximum(np.where(joined == 1, merged, 0.0), noise.deviation / 4.0)
 
 
 def _halved(line: Line, edges: Floats, weight: Floats) -> Floats:
@@ -195,7 +195,7 @@ def _heavy_cells(line: Line, edges: Floats, weight: Floats, feigned: float) -> l
     return sorted(sorted(cells, key=lambda cell: -weight[cell])[:_MOST_HEAVY])
 
 
-def _set_apart(
+def _isolated(
     line: Line, edges: Floats, weight: Floats, finer: Floats, counts: Ints, alone: Ints
 ) -> tuple[Floats, Floats]:
     """Make cells of those that stand ``alone``, and spread what is left over their old cells."""

@@ -237,10 +237,10 @@ class Variances:
         squares = np.zeros((len(lasts), size, size))
         slopes = np.zeros((len(lasts), size))
         offsets = np.zeros(len(lasts))
-        kept, single, double = _sums(rates, np.diff(lasts, prepend=0))
+        decays, single, double = _sums(rates, np.diff(lasts, prepend=0))
         for k in range(1, len(lasts)):
             level, length = multiples[k - 1], float(lasts[k - 1] - (lasts[k - 2] if k > 1 else 0))
-            constant, keep = level * rest, kept[k - 1]
+            constant, keep = level * rest, decays[k - 1]
             square = double[k - 1] + np.outer(keep, keep) * squares[k - 1]
             slope = 2.0 * constant * single[k - 1] + keep * slopes[k - 1]
             offset = length * constant**2 + offsets[k - 1]
@@ -262,11 +262,11 @@ class Variances:
         steps = times - before
         level = self.multiples[block]
         terms = level[:, None] * self.amounts / self.rates
-        kept, single, double = _sums(self.rates, steps)
+        decays, single, double = _sums(self.rates, steps)
         constant = level * self.rest
         inside = steps * constant**2 + 2.0 * constant * (terms * single).sum(axis=1)
         inside += np.einsum("ti,tij,tj->t", terms, double, terms)
-        terms *= kept
+        terms *= decays
         earlier = self.offsets[block] + (terms * self.slopes[block]).sum(axis=1)
         earlier += np.einsum("ti,tij,tj->t", terms, self.squares[block], terms)
         return np.asarray(inside + earlier)

@@ -98,7 +98,7 @@ def _bounded(
     if day.exact_join_users is None and day.exact_leave_users is None:
         return day.exact_joins, day.exact_leaves, state.exact_used
     used = dict(state.exact_used)
-    kept = []
+    values_within = []
     joins = day.exact_joins, day.exact_join_users or ()
     leaves = day.exact_leaves, day.exact_leave_users or ()
     for index, (values, users) in enumerate((joins, leaves)):
@@ -110,8 +110,8 @@ def _bounded(
                 keep[i] = False
             else:
                 used[users[i]] = (counts[0], counts[1])
-        kept.append(values[keep])
-    return kept[0], kept[1], used
+        values_within.append(values[keep])
+    return values_within[0], values_within[1], used
 
 
 def _close(

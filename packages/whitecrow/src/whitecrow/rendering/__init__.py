@@ -398,8 +398,8 @@ class Plot:
         """A vertical line at a value of x."""
         x = self._x(value)
         top, floor = _TOP, self.height - _BOTTOM
-        mark = f'<line class="rule {tone}" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{floor}"/>'
-        return self._add(mark, tone, name)
+        line = f'<line class="rule {tone}" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{floor}"/>'
+        return self._add(line, tone, name)
 
     def svg(self, *, alone: str = "") -> str:
         """The picture, with its legend above it; ``alone``, for a file, brings its style along."""
@@ -421,7 +421,7 @@ class Plot:
 
     def _add(
         self,
-        mark: str,
+        element: str,
         tone: str = "",
         name: str = "",
         frame: int | None = None,
@@ -431,8 +431,8 @@ class Plot:
             self._legend.append((tone, name))
         if frame is not None:
             off = "" if shown else ' class="off"'
-            mark = f'<g data-frame="{frame}"{off}>{mark}</g>'
-        self._marks.append(mark)
+            element = f'<g data-frame="{frame}"{off}>{element}</g>'
+        self._marks.append(element)
         return self
 
     def _x(self, value: float) -> float:

@@ -243,9 +243,9 @@ def gather(
     return ScreeningFacts(ActiveRecords(dataset, engine, question.balls(dataset.card)))
 
 
-def stored_points(kept: Mapping[str, Any], name: str, width: int) -> Places:
+def stored_points(state: Mapping[str, Any], name: str, width: int) -> Places:
     """Read places that were written by :func:`encoded_points`."""
-    return np.frombuffer(bytes.fromhex(kept[name]), dtype="<f8").reshape(-1, width)
+    return np.frombuffer(bytes.fromhex(state[name]), dtype="<f8").reshape(-1, width)
 
 
 def encoded_points(places: Places) -> str:
@@ -281,26 +281,26 @@ def answered(
 def resume(
     question: Screening,
     facts: ScreeningFacts,
-    kept: Mapping[str, Any],
+    state: Mapping[str, Any],
     source: Source | None = None,
 ) -> dict[str, Any]:
     """Answer the next places of a series.
 
-    ``kept`` has ``series`` (its name), ``law``, ``since`` and ``flags`` (the places of all flags
+    ``state`` has ``series`` (its name), ``law``, ``since`` and ``flags`` (the places of all flags
     from that number on), ``asked`` (the places to answer): all public. Returned are ``anomalies``,
     the numbers of the places called so; or ``known``, how many flags are known here, if those that
     are given begin later, or end earlier.
     """
-    if not kept:
+    if not state:
         return {"anomalies": []}
-    law, active = Law.from_json(kept["law"]), facts.exact_active
+    law, active = Law.from_json(state["law"]), facts.exact_active
     with active.lock:
-        counters = active.counters(kept["series"], law.limit)
-        flags, since = stored_points(kept, "flags", active.width), int(kept["since"])
+        counters = active.counters(state["series"], law.limit)
+        flags, since = stored_points(state, "flags", active.width), int(state["since"])
         if not since <= counters.replayed <= since + len(flags):
             return {"known": counters.replayed}
         counters.replay(active.form.placed(flags[counters.replayed - since :]))
-        asked = stored_points(kept, "asked", active.width)
+        asked = stored_points(state, "asked", active.width)
         answers = answered(law, active, counters, asked, source)
     return {"anomalies": np.flatnonzero(answers).tolist()}
 

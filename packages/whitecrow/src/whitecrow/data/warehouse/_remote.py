@@ -257,10 +257,10 @@ class RemoteDataset:
             "they are. Use engine='local' for it."
         )
 
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """Return what rows that Spark alone has seen are recognised by."""
         assert isinstance(self.warehouse, SparkWarehouse)
-        return self.warehouse.mark()
+        return self.warehouse.fingerprint()
 
     def close(self) -> None:
         self.warehouse.close()

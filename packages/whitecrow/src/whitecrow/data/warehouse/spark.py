@@ -22,7 +22,7 @@ from whitecrow._arrays import Matrix
 from whitecrow.card import Card
 from whitecrow.data.columns import check_schema
 from whitecrow.data.dataset import Rejections
-from whitecrow.data.fingerprints import added_marks
+from whitecrow.data.fingerprints import joined_fingerprints
 from whitecrow.data.opened import File, Opened
 from whitecrow.data.reading import bare_card, listener
 from whitecrow.data.warehouse import workers as worker
@@ -153,10 +153,10 @@ class SparkWarehouse:
         """Read some records here; None if Spark is to read them."""
         return peeked(self._parts, self.card, asked, number) if self._by_itself else None
 
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """Return what the rows of a table or a frame are recognised by."""
-        marks = self._frame.mapInArrow(worker.row_marks, "mark STRING").toArrow()
-        return added_marks(marks.column(0).to_pylist())
+        marks = self._frame.mapInArrow(worker.row_fingerprints, "fingerprint STRING").toArrow()
+        return joined_fingerprints(marks.column(0).to_pylist())
 
     def close(self) -> None:
         """Let Spark remove the canonical columns; the session stays, others may use it."""

@@ -20,7 +20,7 @@ import numpy as np
 from whitecrow._arrays import Ints, Matrix
 from whitecrow.card import Card
 from whitecrow.data.columns import Decoded
-from whitecrow.data.fingerprints import RowMark
+from whitecrow.data.fingerprints import RowFingerprint
 from whitecrow.data.opened import File
 from whitecrow.data.reading import Loader
 from whitecrow.data.warehouse._protocol import (
@@ -257,14 +257,14 @@ def count_texts(
     yield pyarrow.record_batch([texts, numbers], names=["text", "number"])
 
 
-def row_marks(batches: Iterator[Any]) -> Iterator[Any]:
+def row_fingerprints(batches: Iterator[Any]) -> Iterator[Any]:
     """Recognise the rows of a partition, in whichever order they come."""
     import pyarrow
 
-    mark = RowMark()
+    fingerprint = RowFingerprint()
     for batch in batches:
-        mark.add(batch)
-    yield pyarrow.record_batch([pyarrow.array([mark.text()])], names=["mark"])
+        fingerprint.add(batch)
+    yield pyarrow.record_batch([pyarrow.array([fingerprint.text()])], names=["fingerprint"])
 
 
 def as_rows(values: Matrix) -> Iterator[Any]:

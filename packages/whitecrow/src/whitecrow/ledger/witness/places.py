@@ -368,12 +368,12 @@ class InstancePlace:
     def _call(self, method: str, body: bytes | None = None) -> tuple[int, Any]:
         with self._turn:
             for attempt in (1, 2):  # a connection that was kept may have ended meanwhile
-                kept = self._connection is not None
+                reused = self._connection is not None
                 try:
                     return self._sent(method, body)
                 except (OSError, http.client.HTTPException, ValueError):
                     self._hang_up()
-                    if attempt == 2 or not kept:
+                    if attempt == 2 or not reused:
                         break
         raise LedgerUnusable(_AWAY.format(why=""))
 
