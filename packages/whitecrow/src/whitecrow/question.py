@@ -366,7 +366,7 @@ class Question(Declared):
         return canonical({"kind": self.kind, "question": self._facts})
 
     @cached_property
-    def alike(self) -> str:
+    def cache_key(self) -> str:
         """What it has in common with all questions of the same price, statement and figures."""
         if not self.about:
             return self.canonical
@@ -635,12 +635,14 @@ class Wording:
 
     def price(self, question: Question, card: Card, revision: int) -> Guarantee:
         """Price a question about one revision of the data."""
-        key = question.alike, revision
+        key = question.cache_key, revision
         return _once(self._prices, key, lambda: of_revision(question.price(card), revision))
 
     def said(self, question: Question, price: Guarantee, card: Card, revision: int) -> Words:
         """Say it of a question about one revision of the data."""
-        return _once(self._words, (question.alike, revision), lambda: _words(question, price, card))
+        return _once(
+            self._words, (question.cache_key, revision), lambda: _words(question, price, card)
+        )
 
 
 def _words(question: Question, price: Guarantee, card: Card) -> Words:

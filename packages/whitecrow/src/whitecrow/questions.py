@@ -142,7 +142,7 @@ def read_question(data: Mapping[str, Any]) -> Question:
     """Build a question from ``{"kind": ..., ...}`` or ``{"kind": ..., "question": {...}}``."""
     if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
         raise InvalidInput('A question is a JSON object with a "kind", such as "identify".')
-    known_type = question_type(data["kind"])
+    kind = question_type(data["kind"])
     inner = data.get("question", {key: value for key, value in data.items() if key != "kind"})
-    read: Question = known_type.question.from_json(inner)
+    read: Question = kind.question.from_json(inner)
     return read

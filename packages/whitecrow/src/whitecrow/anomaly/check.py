@@ -289,11 +289,11 @@ class _Check:
 
     def _check_pairs(self, bound: Floats, smaller: Counts, larger: Counts) -> None:
         one, other = bound[smaller], bound[larger]
-        apart = _apart(one, other)
+        gap = _gap(one, other)
         changes = self.labels[smaller] != self.labels[larger]
         ones = (one == 1) & (other == 1)
         for wrong, why in (
-            (apart > self.alpha, f"λ changes by more than {self.alpha} at one record"),
+            (gap > self.alpha, f"λ changes by more than {self.alpha} at one record"),
             (changes & ~ones, "the answer changes at one record and λ is not 1 on both sides"),
         ):
             for at, column in np.argwhere(wrong)[:1]:
@@ -323,12 +323,12 @@ class _Check:
         worst = 0.0
         for smaller, larger in pairs:
             for answer in (yes, no):
-                losses = _apart(answer[smaller], answer[larger])
+                losses = _gap(answer[smaller], answer[larger])
                 worst = max(worst, float(losses.max(initial=0.0)))
         return worst
 
 
-def _apart(one: Floats, other: Floats) -> Floats:
+def _gap(one: Floats, other: Floats) -> Floats:
     """How far apart two are; what is infinite on both sides is not."""
     with np.errstate(invalid="ignore"):
         return np.where(one == other, 0.0, np.abs(one - other))

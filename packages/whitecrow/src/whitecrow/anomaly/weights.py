@@ -409,8 +409,8 @@ class ContextualAnomaly(_FewWithinRadius):
                 raise invalid("ContextualAnomaly", "group", must, list(self.group))
             if card.column(name).type != "category":
                 raise InvalidInput(f"The column {name!r} is no category, so it makes no groups.")
-        apart = 1.0 / (2.0 * self.radius + 1.0)
-        scales = dict.fromkeys(self.group, apart)
+        scale = 1.0 / (2.0 * self.radius + 1.0)
+        scales = dict.fromkeys(self.group, scale)
         if self.metric == "mixed":
             others = [name for name in columns if name not in self.group]
             if others:

@@ -156,10 +156,10 @@ class QuestionCommand(FoldedCommand):
         return _SECTIONS.get(section, "Details"), always
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        asks, _, more = (self.help or "").partition("\n\n")
+        lead, _, more = (self.help or "").partition("\n\n")
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(asks)
+            formatter.write_text(lead)
             if more and whole(ctx):
                 formatter.write_paragraph()
                 formatter.write_text(more)

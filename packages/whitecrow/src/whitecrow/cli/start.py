@@ -208,11 +208,11 @@ def accept(output: Output, ledger: Ledger, name: str, draft: str, out: str, reas
     that were changed become the custodian's own word; the account's chain keeps the card.
     """
     from whitecrow.curator.drafts import accept_draft
-    from whitecrow.data.template import written
+    from whitecrow.data.template import card_toml
 
     check_absent(out)
     accepted = accept_draft(read_text(draft, "draft"), ledger, name, reason=reason)
-    write_new(out, written(accepted.card))
+    write_new(out, card_toml(accepted.card))
     edited = f" Edited: {', '.join(accepted.edited)}." if accepted.edited else ""
     output.show(
         {"written": out, "card": accepted.card.to_json(), "edited": list(accepted.edited)},

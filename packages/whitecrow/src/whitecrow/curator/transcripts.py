@@ -199,10 +199,10 @@ class Transcript:
         saved = self._states.save(self._key, self._version + 1, state)
         if saved:
             self._version, self._here = self._version + 1, state
-            self._turn_over()
+            self._next_block()
         return saved
 
-    def _turn_over(self) -> None:
+    def _next_block(self) -> None:
         if len(self._here["digests"]) >= 2 * _DIGEST * _BLOCK:
             self._block, self._version, self._here = self._block + 1, -1, _empty()
 
@@ -226,7 +226,7 @@ class Transcript:
             self._take(digests, anomalies, state["places"][len(self._here["places"]) :])
             self._ended = bool(state["ended"])
             block, self._version, self._here = self._block, version, dict(state)
-            self._turn_over()
+            self._next_block()
             if block == self._block:
                 return
 

@@ -318,7 +318,9 @@ def open_iceberg(path: Path, chosen: TableChoice) -> Opened:
         schema = schema_to_pyarrow(columns, include_field_ids=False)
         snapshot = scan.snapshot()
         manifests = [] if snapshot is None else snapshot.manifests(table.io)
-        entries = [one for manifest in manifests for one in manifest.fetch_manifest_entry(table.io)]
+        entries = [
+            entry for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io)
+        ]
         files: dict[Path, dict[str, Any]] = {}
         for data_file in (entry.data_file for entry in entries):
             if data_file.content != DataFileContent.DATA:

@@ -52,7 +52,7 @@ def template(source: object) -> str:
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
-def written(card: Card, *, draft: str = "", note: str = "") -> str:
+def card_toml(card: Card, *, draft: str = "", note: str = "") -> str:
     """Return the TOML of a card, with a note at its head.
 
     A ``draft`` names the priced question that drafted it; such a card is refused until a custodian
@@ -60,7 +60,7 @@ def written(card: Card, *, draft: str = "", note: str = "") -> str:
 
     Examples
     --------
-    >>> print(written(Card("toy", (Column("age", lower=0, upper=120),))))
+    >>> print(card_toml(Card("toy", (Column("age", lower=0, upper=120),))))
     name = "toy"
     unit = "record"
     size_public = false
@@ -86,7 +86,7 @@ def written(card: Card, *, draft: str = "", note: str = "") -> str:
         lines += [f"{_key(key)} = {_value(text)}" for key, text in card.sources.items()]
     for column in card.columns:
         lines += ["", "[[columns]]"]
-        lines += [f"{key} = {_value(value)}" for key, value in _said(column).items()]
+        lines += [f"{key} = {_value(value)}" for key, value in _facts(column).items()]
     return "\n".join(lines) + "\n"
 
 
@@ -94,7 +94,7 @@ def _key(name: str) -> str:
     return name if _BARE.fullmatch(name) else json.dumps(name)
 
 
-def _said(column: Column) -> dict[str, object]:
+def _facts(column: Column) -> dict[str, object]:
     facts = column.to_json()
     if column.type == "date":
         for key in {"lower", "upper", "fill"} & set(facts):

@@ -56,8 +56,8 @@ def packed(models: Sequence[Model], about: Mapping[str, Any]) -> bytes:
 def _part(model: Model) -> tuple[dict[str, Any], bytes]:
     arrays = {
         "shares": np.concatenate([np.rint(share * PARTS) for share in model.shares]),
-        "logarithms": np.concatenate([np.diff(look[0], prepend=0) for look in model.looks]),
-        "ranks": np.concatenate([np.diff(look[1], prepend=0) for look in model.looks]),
+        "logarithms": np.concatenate([np.diff(pair[0], prepend=0) for pair in model.looks]),
+        "ranks": np.concatenate([np.diff(pair[1], prepend=0) for pair in model.looks]),
         "start": model.tables.start,
         "axis": model.tables.axis,
         "offset": model.tables.offset,
@@ -175,8 +175,10 @@ def _sound(model: Model) -> bool:
         and [len(share) for share in model.shares] == cells
         and all(share.min() >= 0.0 and share.sum() == 1.0 for share in model.shares)
         and all(
-            look.shape == (2, size) and int(look.min()) >= 0 and int(look.max()) <= SPAN
-            for look, size in zip(model.looks, cells, strict=True)
+            coordinates.shape == (2, size)
+            and int(coordinates.min()) >= 0
+            and int(coordinates.max()) <= SPAN
+            for coordinates, size in zip(model.looks, cells, strict=True)
         )
     )
 

@@ -186,9 +186,9 @@ class _Text:
         """Choose what is known of each cell: two coordinates, and what it adds by itself."""
         chosen, lists = [], []
         for _, end, encoder in self.columns:
-            for row, look in enumerate(encoder.look):
+            for row, values in enumerate(encoder.encoded):
                 chosen.append(f"l{row}_{end}[c{end}] AS x{row}_{end}")
-                lists.append(f"{self._array(look, 'INTEGER')} AS l{row}_{end}")
+                lists.append(f"{self._array(values, 'INTEGER')} AS l{row}_{end}")
         return chosen, lists
 
     def _table_cells(self) -> _Step:

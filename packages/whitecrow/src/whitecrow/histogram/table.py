@@ -16,7 +16,7 @@ import numpy as np
 from whitecrow._arrays import Flags
 from whitecrow.card import LEAST_SCALE, MOST_SCALE, date_text
 from whitecrow.data import Card, Column
-from whitecrow.data.template import written
+from whitecrow.data.template import card_toml
 from whitecrow.errors import InvalidInput
 from whitecrow.histogram.line import Floats, Ints, Line, line_of
 from whitecrow.privacy import DifferentialPrivacy
@@ -322,7 +322,7 @@ class TableProfile:
             f"Drafted from a profile ({self.statement})\n"
             "Read it, change what you know better, then: whitecrow card accept."
         )
-        Path(path).write_text(written(self.card(), draft=self.entry, note=note), encoding="utf-8")
+        Path(path).write_text(card_toml(self.card(), draft=self.entry, note=note), encoding="utf-8")
 
     def save(self, path: str | Path) -> None:
         """Write the profile itself (JSON), to be merged or read again."""

@@ -436,7 +436,7 @@ def worth_it(law: str, epsilon: float, columns: int) -> int | None:
     return None
 
 
-_LOOKS = 8  # how often all records are sorted into the cells of columns, at the most
+_ROUNDS = 8  # how often all records are sorted into the cells of columns, at the most
 CELLS_OF_TABLES = 1 << 18  # measured are 150 thousand
 _CELLS_OF_A_COLUMN = 3072  # over all looks; measured are 2,700
 
@@ -444,6 +444,6 @@ _CELLS_OF_A_COLUMN = 3072  # over all looks; measured are 2,700
 def cost(question: Learn, card: Card, records: int) -> Limits:
     """Records are sorted into cells of columns, then of tables; every cell gets its noise."""
     width = len(question.names(card))
-    steps = _LOOKS * sorting(records, width) + 64.0 * records * MOST_TABLES
+    steps = _ROUNDS * sorting(records, width) + 64.0 * records * MOST_TABLES
     cells = CELLS_OF_TABLES + _CELLS_OF_A_COLUMN * width
     return worst_case(steps, draws=cells, values=records * width, kept=records + cells)

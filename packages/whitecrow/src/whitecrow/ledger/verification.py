@@ -31,7 +31,7 @@ from whitecrow.ledger.spatial import (
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 
-WORTH_A_CHECKPOINT = 1000
+CHECKPOINT_ENTRIES = 1000
 """How many entries a check must have read for a checkpoint to be worth its own entry."""
 
 
@@ -91,7 +91,7 @@ def checkpoint(
     geometry: Recountable | None = None,
     actor: str = "",
     full: bool = False,
-    least: int = WORTH_A_CHECKPOINT,
+    least: int = CHECKPOINT_ENTRIES,
 ) -> Finding:
     """Check an account and, if all is right, write a checkpoint from which the next check begins.
 

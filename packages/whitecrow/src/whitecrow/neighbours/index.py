@@ -28,7 +28,7 @@ from whitecrow.neighbours.relation import MIXED, Form
 _PIECE = 1 << 13  # records that are copied into an index at once
 _AT_ONCE = 1 << 9
 """Columns of blocks that are framed at once: few enough to stay near the processor."""
-_WORTH = 1024  # records to count for that are worth a task of their own
+_LEAST_TASK = 1024  # records to count for that are worth a task of their own
 _PATIENCE = 512
 """Leaves that a record looks at alone; outliers share the many that they need (count_part)."""
 
@@ -279,7 +279,7 @@ def count_in(
     def task(first: int, last: int) -> None:
         nonlocal done
 
-        def left(count: Count, step: int = _WORTH) -> None:
+        def left(count: Count, step: int = _LEAST_TASK) -> None:
             """Count those records of these blocks that have no count yet."""
             for start in range(first * LANES, last * LANES, step):
                 stop = min(start + step, last * LANES)
@@ -299,7 +299,7 @@ def count_in(
         done += last - first
         report(done, len(asked), "counting neighbours")
 
-    spans = parallel.chunks(len(asked), _WORTH // LANES)
+    spans = parallel.chunks(len(asked), _LEAST_TASK // LANES)
     parallel.run([partial(task, *span) for span in spans])
     return counts
 
@@ -308,9 +308,9 @@ def _in_spans(count: Count, index: Arranged, form: Form, asked: Matrix, cap: int
     if not asked.flags.writeable:
         asked = asked.copy()  # else the kernel would be compiled once more
     relation = relation_of(form, index, asked)
-    if len(asked) <= _WORTH:
+    if len(asked) <= _LEAST_TASK:
         return count(index, relation, asked, cap)
-    spans = parallel.chunks(len(asked), _WORTH)
+    spans = parallel.chunks(len(asked), _LEAST_TASK)
     tasks = [partial(count, index, relation, asked[slice(*span)], cap) for span in spans]
     return np.concatenate(list(parallel.results(tasks)))
 

@@ -161,7 +161,7 @@ class Balls:
         exact = len(center) <= 2 and metric in _AT_LEAST_A_GAP  # then `deepest` knows the metric
         if inside <= least or not whole or not exact:
             return Fraction(inside, scale)
-        centers, radii = _arrays([one for one, _ in met])
+        centers, radii = _arrays([other for other, _ in met])
         if len(center) == 2 and len(whole) > _CROWD:
             most = no_deeper_than(metric, centers - center, radii, radius, weights_of(whole))
             return Fraction(min(inside, own + most), scale)

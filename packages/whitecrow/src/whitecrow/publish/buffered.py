@@ -279,8 +279,8 @@ def _sums(rates: Floats, lengths: npt.NDArray[np.int64]) -> tuple[Floats, Floats
     powers = lengths.astype(np.float64)[:, None]
     near = -np.expm1(powers * np.log1p(-np.minimum(rates, 0.5)))
     lost = np.where(rates <= 0.5, near, 1.0 - np.power(1.0 - rates, powers))
-    one, other = lost[:, :, None], lost[:, None, :]
-    return 1.0 - lost, lost / rates, (one + other - one * other) / pairs
+    left, right = lost[:, :, None], lost[:, None, :]
+    return 1.0 - lost, lost / rates, (left + right - left * right) / pairs
 
 
 ENDLESS = 2**36

@@ -32,7 +32,7 @@ from whitecrow.errors import InvalidInput, MissingExtra, NotReady
 
 _WHAT = "counting on Spark"
 _ATTEMPTS = 4
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _CORES = 16  # of a cluster, at least: which of them it has for us is seen when they work
 _ADDED_HERE = 16
 """What so many tasks have counted is added up here; Spark adds up what more of them have."""
@@ -307,8 +307,8 @@ def _watched(spark: Any) -> Iterator[None]:
     done = threading.Event()
     tracker = context.statusTracker()
 
-    def look() -> None:
-        while not done.wait(_LOOK_SECONDS):
+    def poll() -> None:
+        while not done.wait(_POLL_SECONDS):
             stages = [
                 tracker.getStageInfo(stage)
                 for job in tracker.getJobIdsForGroup(group)
@@ -320,7 +320,7 @@ def _watched(spark: Any) -> Iterator[None]:
             if tasks:
                 tell(finished, tasks, _WHAT)
 
-    watcher = threading.Thread(target=look, name="whitecrow-spark", daemon=True)
+    watcher = threading.Thread(target=poll, name="whitecrow-spark", daemon=True)
     watcher.start()
     try:
         yield

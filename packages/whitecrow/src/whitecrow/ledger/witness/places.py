@@ -342,7 +342,7 @@ class InstancePlace:
         self._url, self._ledger, self._public = url, ledger, public
         self._path = f"{url.path.rstrip('/')}/v1/witness/{ledger}"
         self._headers = _headers()
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._connection: http.client.HTTPConnection | None = None
 
     def read(self) -> Evidence:
@@ -362,11 +362,11 @@ class InstancePlace:
         return True
 
     def close(self) -> None:
-        with self._turn:
+        with self._lock:
             self._hang_up()
 
     def _call(self, method: str, body: bytes | None = None) -> tuple[int, Any]:
-        with self._turn:
+        with self._lock:
             for attempt in (1, 2):  # a connection that was kept may have ended meanwhile
                 reused = self._connection is not None
                 try:
