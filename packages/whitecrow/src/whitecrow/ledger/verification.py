@@ -25,8 +25,8 @@ from whitecrow.ledger.spatial import (
     Location,
     Sheets,
     SpatialIndex,
-    kept_sheets,
     rows,
+    stored_sheets,
 )
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
@@ -175,7 +175,7 @@ def _misplaced(account: AccountTransaction, replay: Replay, geometry: Recountabl
     snapshot = account.snapshot(account.shares())
     charged = {"": snapshot.spent.located}
     charged |= {analyst: share.spent.located for analyst, share in snapshot.shares.items()}
-    indexed = kept_sheets(index)
+    indexed = stored_sheets(index)
     priced: dict[str, Located] = {}
     for (_, analyst), (price, _) in indexed.items():
         priced[analyst] = priced.get(analyst, Located()) + price
