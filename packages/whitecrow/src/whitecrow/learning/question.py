@@ -292,7 +292,7 @@ class Learn(Question):
         # Noise grows with the records of a person, so the price is worth that much less.
         paid = float(self.epsilon * self.shares[0]) / card.contribution
         law = self.noise_budget(card).law
-        enough = worth_it(law, paid, len(names))
+        enough = useful_from(law, paid, len(names))
         words = [
             f"A detector over {len(names)} columns: noisy counts of all records in a few hundred "
             "public tables. It scores any number of records at no further price."
@@ -427,7 +427,7 @@ def expected(law: str, epsilon: float, columns: int, records: float) -> tuple[fl
     return interpolated(0), interpolated(1)
 
 
-def worth_it(law: str, epsilon: float, columns: int) -> int | None:
+def useful_from(law: str, epsilon: float, columns: int) -> int | None:
     """Return from how many records on detectors were about level with an Isolation Forest."""
     for step in range(81):
         records = SIZES[0] * (SIZES[-1] / SIZES[0]) ** (step / 80)
