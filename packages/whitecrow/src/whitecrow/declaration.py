@@ -71,7 +71,7 @@ class Parameter(Generic[T, G]):
     control = "text"
     """How a form asks for it: text, number, select, flag, names, record or object."""
 
-    written = "object"
+    type_text = "object"
     """The type, as the reference writes it."""
 
     takes: ClassVar[Mapping[str, Any]] = {}
@@ -179,7 +179,7 @@ def _json(value: object) -> Any:
 class Exact(Parameter[Fraction, Exactly]):
     """A rational number, kept exactly: ``"1/10"``, ``0.1`` or a Fraction."""
 
-    written = "exact number"
+    type_text = "exact number"
     takes: ClassVar = {"type": ["string", "number"], "examples": ["1/10"]}
 
     def __init__(
@@ -206,7 +206,7 @@ class Whole(Parameter[int, int]):
     """A whole number within bounds."""
 
     control = "number"
-    written = "int"
+    type_text = "int"
 
     def __init__(
         self, *, least: int = 1, most: int | None = None, hint: str = "", **words: Any
@@ -244,7 +244,7 @@ class Number(Parameter[float, float]):
     """A finite number within bounds; ``least`` and ``most`` belong to them."""
 
     control = "number"
-    written = "float"
+    type_text = "float"
 
     def __init__(
         self, *, least: float = -math.inf, most: float = math.inf, must: str = "", **words: Any
@@ -283,7 +283,7 @@ class Flag(Parameter[bool, bool]):
     """Yes or no. ``off`` names the terminal's option for no."""
 
     control = "flag"
-    written = "bool"
+    type_text = "bool"
     takes: ClassVar = {"type": "boolean"}
 
     def __init__(self, *, off: str = "", **words: Any) -> None:
@@ -315,7 +315,7 @@ class Choice(Parameter[S, str]):
         super().__init__(**words)
         named = choices if isinstance(choices, Mapping) else {choice: choice for choice in choices}
         self.choices: Mapping[str, str] = dict(named)
-        self.written = "{" + ", ".join(f'"{word}"' for word in named) + "}"
+        self.type_text = "{" + ", ".join(f'"{word}"' for word in named) + "}"
 
     def parse(self, value: object, owner: str) -> S:
         if not isinstance(value, str) or value not in self.choices:
@@ -330,7 +330,7 @@ class Name(Parameter[str, str]):
     """The name of a column. ``types`` says which types a form offers."""
 
     control = "select"
-    written = "str"
+    type_text = "str"
     takes: ClassVar = {"type": "string", "minLength": 1}
 
     def __init__(self, *, types: Sequence[str] = (), **words: Any) -> None:
@@ -347,7 +347,7 @@ class Names(Parameter[tuple[str, ...], Sequence[str]]):
     """Names of columns, each once, in sorted order unless the order matters."""
 
     control = "names"
-    written = "sequence of str"
+    type_text = "sequence of str"
 
     def __init__(
         self, *, types: Sequence[str] = (), ordered: bool = False, empty: bool = False, **words: Any
@@ -390,7 +390,7 @@ class Maybe(Parameter[T | None, G | None]):
         own = {"help": inner.help, "label": inner._label, "more": inner.more, "group": inner.group}
         super().__init__(default=default, **{**own, **more})
         self.inner = inner
-        self.control, self.written = inner.control, inner.written
+        self.control, self.type_text = inner.control, inner.type_text
 
     def __set_name__(self, owner: type, name: str) -> None:
         super().__set_name__(owner, name)
@@ -428,7 +428,7 @@ class Record(Parameter[Mapping[str, Value], Mapping[str, Any]]):
     """A record: columns and their values, in one canonical spelling."""
 
     control = "record"
-    written = "mapping of column to value"
+    type_text = "mapping of column to value"
     takes: ClassVar = {
         "type": "object",
         "minProperties": 1,
@@ -446,7 +446,7 @@ class RecordList(Parameter[tuple[Mapping[str, Value], ...], Sequence[Mapping[str
     """Several records."""
 
     control = "records"
-    written = "sequence of mappings of column to value"
+    type_text = "sequence of mappings of column to value"
     typed_as = "a JSON list of records"
 
     def __init__(self, *, most: int, **words: Any) -> None:
@@ -525,7 +525,7 @@ def json_object(text: str, option: str) -> dict[str, Any]:
 class Numbers(Parameter[tuple[float, ...], Sequence[float]]):
     """Numbers, each once, from the smallest to the largest."""
 
-    written = "sequence of float"
+    type_text = "sequence of float"
     typed_as = "numbers with commas, such as 1,2,4"
     takes: ClassVar = {
         "type": "array",
@@ -551,7 +551,7 @@ class Numbers(Parameter[tuple[float, ...], Sequence[float]]):
 class Weights(Parameter[Mapping[str, float], Mapping[str, float]]):
     """A positive number for each of some columns, typed as ``age=2,pay=0.5``."""
 
-    written = "mapping of column to number"
+    type_text = "mapping of column to number"
     typed_as = "such as age=2,pay=0.5"
     _most = 1_000_000
     takes: ClassVar = {
@@ -582,7 +582,7 @@ class Weights(Parameter[Mapping[str, float], Mapping[str, float]]):
 class NameLists(Parameter[tuple[tuple[str, ...], ...], Sequence[Sequence[str]]]):
     """Several sets of columns, each once."""
 
-    written = "sequence of sequences of str"
+    type_text = "sequence of sequences of str"
 
     def parse(self, value: object, owner: str) -> tuple[tuple[str, ...], ...]:
         lists = _listed(value, owner, self.name, "a list of lists of column names")
@@ -623,7 +623,7 @@ class Nested(Parameter[D, D]):
         self.declared, self.fixed = declared, dict(fixed or {})
 
     @property
-    def written(self) -> str:  # type: ignore[override]
+    def type_text(self) -> str:  # type: ignore[override]
         return self.declared.__name__
 
     @property
@@ -637,8 +637,8 @@ class Nested(Parameter[D, D]):
         if isinstance(value, Mapping):
             return self.declared.from_json({**self.fixed, **value})
         needed = ", ".join(f"{name}=..." for name, part in self.parts.items() if part.required)
-        hint = f"Write {self.written}({needed})."
-        raise invalid(owner, self.name, f"a {self.written}", value, hint)
+        hint = f"Write {self.type_text}({needed})."
+        raise invalid(owner, self.name, f"a {self.type_text}", value, hint)
 
     def dump(self, value: D) -> dict[str, Any]:
         return value.to_json()
@@ -879,7 +879,7 @@ def _documented(cls: type[Declared]) -> str:
     lines = ["Parameters", "----------"]
     for name, parameter in cls.parameters.items():
         default = "" if parameter.required else f", default={parameter.dump_default()!r}"
-        lines.append(f"{name} : {parameter.written}{default}")
+        lines.append(f"{name} : {parameter.type_text}{default}")
         text = f"{parameter.help} {parameter.more}".strip()
         lines += textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="    ")
     section = "\n".join(lines)

@@ -150,7 +150,7 @@ class QuestionCommand(FoldedCommand):
     titles = tuple(_SECTIONS.values())
     arguments: ClassVar = {"data": ("DATA", _DATA)}
 
-    def place(self, parameter: click.Parameter) -> tuple[str, bool]:
+    def section_of(self, parameter: click.Parameter) -> tuple[str, bool]:
         section = getattr(parameter, "section", "output" if parameter.name in _OUTPUT else "")
         always = parameter.name in self.shown if section == "" else section != "details"
         return _SECTIONS.get(section, "Details"), always

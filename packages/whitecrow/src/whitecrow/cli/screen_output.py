@@ -186,7 +186,7 @@ class FoldedCommand(click.Command):
         self.shown = {*shown, "help", "_click_default_help", "help_all"}
         self.params.append(help_all_option())
 
-    def place(self, parameter: click.Parameter) -> tuple[str, bool]:
+    def section_of(self, parameter: click.Parameter) -> tuple[str, bool]:
         """Return the title that an option stands under, and whether help always shows it."""
         return "Options", parameter.name in self.shown
 
@@ -194,7 +194,7 @@ class FoldedCommand(click.Command):
         parts: dict[str, list[tuple[str, str]]] = {title: [] for title in self.titles}
         folded = []
         for parameter in self.get_params(ctx):
-            title, always = self.place(parameter)
+            title, always = self.section_of(parameter)
             record = self.arguments.get(parameter.name or "") or parameter.get_help_record(ctx)
             if record is not None and (always or whole(ctx)):
                 parts[title].append(record)

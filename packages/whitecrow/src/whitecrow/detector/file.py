@@ -32,7 +32,7 @@ from whitecrow.detector.model import CUTS, PARTS, SPAN, Grid, Model, Tables, Thr
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy import DifferentialPrivacy
 
-MARK = b"WCROWDET"
+MAGIC = b"WCROWDET"
 VERSION = 6
 _HEAD = struct.Struct("<8sHI")
 _MOST = 1 << 28  # a detector is far smaller than this
@@ -49,7 +49,7 @@ def packed(models: Sequence[Model], about: Mapping[str, Any]) -> bytes:
     # Counts are noisy: looking harder takes twenty times as long and saves one byte in fifty.
     squeezed = zlib.compress(b"".join(planes for _, planes in parts), 6)
     version = max(6 if m.clear else 5 if m.fits else 4 if m.near else 3 for m in models)
-    body = _HEAD.pack(MARK, version, len(header)) + header + squeezed
+    body = _HEAD.pack(MAGIC, version, len(header)) + header + squeezed
     return body + hashlib.sha256(body).digest()
 
 
@@ -185,7 +185,7 @@ def _sound(model: Model) -> bool:
 
 def fields_of(octets: bytes) -> dict[str, Any]:
     """Return the fields of a detector."""
-    if len(octets) < _HEAD.size + 32 or octets[:8] != MARK:
+    if len(octets) < _HEAD.size + 32 or octets[:8] != MAGIC:
         raise InvalidInput("This is not a detector file.")
     _, version, length = _HEAD.unpack_from(octets)
     if not 2 <= version <= VERSION:

@@ -69,7 +69,7 @@ def sql_of(
                 '(format, or outside = "missing"). Score with Detector.scores, .duckdb or .spark: '
                 "they read it as the detector does."
             )
-    return _Text(detector, _DIALECTS[dialect]).written(parts, list(keep))
+    return _Text(detector, _DIALECTS[dialect]).query(parts, list(keep))
 
 
 class _Text:
@@ -90,7 +90,7 @@ class _Text:
         ]
         """Of each model: the value, the end of the other names, and what its cells are."""
 
-    def written(self, table: list[str], keep: list[str]) -> str:
+    def query(self, table: list[str], keep: list[str]) -> str:
         source = ".".join(in_sql(part) for part in table)
         aliases = [f"k{index}" for index in range(len(keep))]
         columns = map(self.detector.card.column, self.detector.columns)

@@ -52,7 +52,7 @@ class DetectorChoice(Parameter[Rule, Any]):
     """When a record is an outlier: a name, a JSON object, or a detector."""
 
     control = "select"
-    written = '{"distance", "lof", "grubbs", "histogram"}, DistanceAnomaly or Detector'
+    type_text = '{"distance", "lof", "grubbs", "histogram"}, DistanceAnomaly or Detector'
     choices: ClassVar[Mapping[str, str]] = {
         "distance": "Few records near it (β, radius)",
         "lof": "Local outlier factor",
@@ -113,7 +113,7 @@ class UtilityChoice(Parameter[Utility, Any]):
     """What makes one context better than another: a name, a JSON object, or a utility."""
 
     control = "select"
-    written = '{"population", "overlap", "isolation"} or CustomUtility'
+    type_text = '{"population", "overlap", "isolation"} or CustomUtility'
     choices: ClassVar[Mapping[str, str]] = {
         "population": "many records in the context",
         "overlap": "many records in common with the start",
@@ -146,7 +146,7 @@ class Start(Parameter[Mapping[str, tuple[Any, ...]], Mapping[str, Any]]):
     """A public context: for each attribute the values in it."""
 
     control = "object"
-    written = "mapping of attribute to values"
+    type_text = "mapping of attribute to values"
 
     def parse(self, value: object, owner: str) -> dict[str, tuple[Any, ...]]:
         if not isinstance(value, Mapping):

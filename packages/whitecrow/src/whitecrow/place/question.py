@@ -72,7 +72,7 @@ class Order(Names):
 class _AnyModel(Nested[M]):
     """What an anomaly is: any registered model, a distance model where nothing else is said."""
 
-    written = "AnomalyModel"
+    type_text = "AnomalyModel"
 
     def __init__(self, **words: Any) -> None:
         declared: Any = DistanceAnomaly

@@ -144,7 +144,7 @@ Interval = tuple[Fraction, Fraction]
 class Ends(Parameter[tuple[str, ...], Any]):
     """Two numbers, as text: the smallest and the largest end."""
 
-    written = "(smallest, largest)"
+    type_text = "(smallest, largest)"
     takes: ClassVar = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
 
     def parse(self, value: object, owner: str) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ class Ends(Parameter[tuple[str, ...], Any]):
 class Clip(Parameter[Interval | PrivateClip, Any]):
     """A public interval, or how the upper end is chosen privately."""
 
-    written = "(lower, upper) or PrivateClip"
+    type_text = "(lower, upper) or PrivateClip"
 
     def parse(self, value: object, owner: str) -> Interval | PrivateClip:
         if isinstance(value, PrivateClip):
