@@ -651,13 +651,13 @@ def _words(question: Question, price: Guarantee, card: Card) -> Words:
     return Words(promise, error_words(question, figures), coin_warning(question, figures))
 
 
-def _once(cache: dict[tuple[str, int], T], key: tuple[str, int], make: Callable[[], T]) -> T:
-    value = cache.get(key)
+def _once(stored: dict[tuple[str, int], T], key: tuple[str, int], make: Callable[[], T]) -> T:
+    value = stored.get(key)
     if value is None:
         value = make()
-        if len(cache) >= _MOST_WORDS:
-            cache.clear()
-        cache[key] = value
+        if len(stored) >= _MOST_WORDS:
+            stored.clear()
+        stored[key] = value
     return value
 
 
