@@ -69,8 +69,8 @@ def refuse(**flags):
         return plain(**flags)(function)
     return wrap
 numba.njit = refuse
-from whitecrow._compiled import kept_in
-assert kept_in() is None
+from whitecrow._compiled import cache_folder
+assert cache_folder() is None
 """
     done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == 0

@@ -175,7 +175,7 @@ class Dead:
         self.told: list[Limits] = []
 
     def answer(
-        self, question: Question, *, limits: Limits, progress: Progress | None, kept: Any = None
+        self, question: Question, *, limits: Limits, progress: Progress | None, state: Any = None
     ) -> Answer | None:
         self.told.append(limits)
 

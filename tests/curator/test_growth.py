@@ -11,7 +11,7 @@ import pytest
 from pyarrow import csv, parquet
 
 import whitecrow as wc
-from whitecrow.data.fingerprints import RowMark
+from whitecrow.data.fingerprints import RowFingerprint
 from whitecrow.ledger import Ledger, verification
 from whitecrow.ledger.revisions import revisions
 
@@ -219,7 +219,7 @@ def test_chunks_are_cut_as_they_were_however_the_rows_arrive() -> None:
     ages = pa.table({"age": [float(age) for age in range(200_000)]})
 
     def chunks(table: pa.Table, batch: int, known: Any = ()) -> dict[str, str]:
-        mark = RowMark(keep=True)
+        mark = RowFingerprint(keep=True)
         for part in table.to_batches(max_chunksize=batch):
             mark.add(part)
         return mark.chunks(known)
@@ -245,7 +245,7 @@ def test_the_chain_and_its_export_show_neither_chunks_nor_how_many_rows(tmp_path
 
 
 def _chunk_digests() -> list[str]:
-    mark = RowMark(keep=True)
+    mark = RowFingerprint(keep=True)
     for batch in TABLE.to_batches():
         mark.add(batch)
     return list(mark.chunks().values())
@@ -280,7 +280,7 @@ def test_a_word_that_declares_nothing_is_refused(tmp_path: Path) -> None:
 
 def test_a_name_that_holds_a_separator_is_not_two_names():
     def mark(*names):
-        found = RowMark()
+        found = RowFingerprint()
         found.add(pa.record_batch([pa.array([1.0]) for _ in names], names=list(names)))
         return found._named(8).hexdigest()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.cold_start import LARGE, asking
 from click.testing import CliRunner
 
-from whitecrow._compiled import kept_in
+from whitecrow._compiled import cache_folder
 from whitecrow.cli import whitecrow
 
 LISTEN = """
@@ -62,7 +62,7 @@ def test_after_warming_no_question_about_many_records_in_a_warehouse_compiles(
             "pq.write_table(rows, sys.argv[2])\n"
             "curator = wc.Curator.open(sys.argv[2], card=card, budget='99', ledger='sqlite://',"
             " policy=policy, engine='sql')\n"
-            "from whitecrow.neighbours.cells import COMPILED, Lattice, Turn\n"
+            "from whitecrow.neighbours.cells import COMPILED, Lattice, Batch\n"
             "from whitecrow.neighbours.work import CountingNear, Histogram, Nearby\n"
             "from whitecrow.neighbours.work import Group\n"
             "from whitecrow.neighbours.relation import lower\n"
@@ -74,7 +74,8 @@ def test_after_warming_no_question_about_many_records_in_a_warehouse_compiles(
             + "    part, = Histogram(lattice, size)(iter([values]))\n"
             "    keys, counts = part.T.astype(np.int64)\n"
             "    judged = lattice.judged(keys, counts, size)\n"
-            "    nearby = Nearby.of(lattice, Turn(judged.keys, judged.keys, judged.counts, size))\n"
+            "    batch = Batch(judged.keys, judged.keys, judged.counts, size)\n"
+            "    nearby = Nearby.of(lattice, batch)\n"
             "    group = Group(form, values[:200])\n"
             "    list(CountingNear(nearby, group, 9)(iter([values])))\n",
             "70000",
@@ -92,4 +93,4 @@ def test_warm_says_once_where_the_code_is_kept() -> None:
     found = CliRunner().invoke(whitecrow, ["warm"])
     assert found.exit_code == 0, found.output
     assert found.output.count("compiled") == 1
-    assert str(kept_in()) in found.output
+    assert str(cache_folder()) in found.output

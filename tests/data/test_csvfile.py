@@ -9,7 +9,7 @@ import pytest
 from whitecrow.card import CsvFormat
 from whitecrow.data import Card, Column, read, template
 from whitecrow.data import _csvfile as csvfile
-from whitecrow.data.template import written
+from whitecrow.data.template import card_toml
 from whitecrow.errors import InvalidInput
 
 COLUMNS = (Column("x"), Column("note", "text", missing="fill", fill="-"))
@@ -258,7 +258,7 @@ def test_a_line_that_is_too_long_is_left_out_by_itself(tmp_path, monkeypatch):
 
 def test_the_lines_of_a_record_are_declared_on_the_card():
     assert Card.from_json(SEVERAL.to_json()) == SEVERAL
-    assert Card.parse(written(SEVERAL)) == SEVERAL
+    assert Card.parse(card_toml(SEVERAL)) == SEVERAL
     assert SEVERAL.fingerprint() != CARD.fingerprint()
     assert "lines_per_record" not in str(Card("t", COLUMNS, csv=CsvFormat(";")).to_json())
     for wrong in (0, 1001, True, 2.0, "2"):

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from whitecrow.data import Card, Column, SqlQuery, read
-from whitecrow.data.fingerprints import RowMark
+from whitecrow.data.fingerprints import RowFingerprint
 from whitecrow.data.sources import open_source
 
 NUMBER = Card("c", (Column("x"),))
@@ -31,7 +31,7 @@ def test_text_of_sqlite_that_is_no_unicode_is_a_missing_value(sqlite):
     card = Card("c", (Column("note", "text", missing="fill", fill="-"),))
     notes = read(SqlQuery(sqlite, "SELECT * FROM t"), card).values("note").tolist()
     assert notes == ["first", "-", "\\xff", "-", "a%b", "long"]
-    mark = RowMark()
+    mark = RowFingerprint()
     opened = open_source(SqlQuery(sqlite, "t"))
     for batch in opened.batches(list(opened.schema.names), lambda: None):
         mark.add(batch)

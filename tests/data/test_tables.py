@@ -14,7 +14,7 @@ import whitecrow as wc
 from whitecrow.card import TableChoice
 from whitecrow.data import Card, Column, read, template
 from whitecrow.data.fingerprints import file_states
-from whitecrow.data.template import written
+from whitecrow.data.template import card_toml
 from whitecrow.data.warehouse import open_remote
 
 FIRST = pa.table({"age": [30.0, 40.0, None], "ward": ["a", "b", "a"], "visits": [1, 2, 3]})
@@ -241,7 +241,7 @@ def test_what_is_no_table_is_refused_in_words(tmp_path, name):
 
 def test_the_choice_of_a_table_is_part_of_the_card_and_of_its_fingerprint(tmp_path):
     pinned = chosen(name="visits", version=3)
-    assert Card.parse(written(pinned)) == pinned
+    assert Card.parse(card_toml(pinned)) == pinned
     assert Card.from_json(pinned.to_json()) == pinned
     assert pinned.fingerprint() != CARD.fingerprint()
     with pytest.raises(wc.InvalidInput, match="leave it out"):

@@ -10,7 +10,7 @@ import pytest
 
 from whitecrow.data import Card, Column, read
 from whitecrow.data.columns import exact_ids
-from whitecrow.data.fingerprints import RowMark
+from whitecrow.data.fingerprints import RowFingerprint
 from whitecrow.data.values import (
     days,
     decoded,
@@ -152,7 +152,7 @@ def test_a_signalling_nan_is_missing_and_tells_nobody():
         )
         for column in (Column("v"), Column("v", "integer", lower=0, upper=9, outside="clip")):
             assert read(table, Card("c", (column,))).values("v").tolist() == [2.0]
-        RowMark().add(table.to_batches()[0])
+        RowFingerprint().add(table.to_batches()[0])
 
 
 def test_texts_that_are_no_unicode_are_missing():
@@ -200,7 +200,7 @@ def test_a_long_id_takes_no_longer_than_its_length():
 
 
 def marked(array):
-    mark = RowMark()
+    mark = RowFingerprint()
     mark.add(pa.record_batch({"v": array}))
     return mark.text()
 

@@ -67,7 +67,7 @@ def device(request: pytest.FixtureRequest) -> Device:
 @pytest.fixture(autouse=True)
 def _many_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drop records often, as on data of real size."""
-    monkeypatch.setattr(tiles, "_WORTH", 1 << 14)
+    monkeypatch.setattr(tiles, "_LEAST_PAIRS", 1 << 14)
 
 
 class Table:
@@ -249,7 +249,7 @@ def test_records_at_the_cap_are_dropped(device: Device, monkeypatch: pytest.Monk
         add(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(tiles, "_add", watched)
-    monkeypatch.setattr(tiles, "_WORTH", 1)
+    monkeypatch.setattr(tiles, "_LEAST_PAIRS", 1)
     data = np.sort(mixture(3000, 2), axis=0)
     data[::300] += 1e6 * np.arange(10)[:, None]
     neighbour_relation = NeighbourRelation(names(2), "euclidean", 6.0)

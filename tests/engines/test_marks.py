@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import whitecrow as wc
-from whitecrow.data.fingerprints import RowMark
+from whitecrow.data.fingerprints import RowFingerprint
 from whitecrow.data.warehouse import open_remote
 
 MODEL = wc.DistanceAnomaly(beta=2, radius=5.0)
@@ -37,7 +37,7 @@ KINDS = {
 def marked(frame: Any) -> str:
     found = open_remote(frame, CARD, engine="spark")
     try:
-        return found.mark()
+        return found.fingerprint()
     finally:
         found.close()
 
@@ -48,7 +48,7 @@ def test_spark_recognises_the_rows_of_a_frame_in_any_order(storing: Any) -> None
     for what, changed in CHANGES.items():
         assert marked(storing("spark frame", changed)) != first, what
     assert marked(storing("spark frame", TABLE.slice(0, 0))) != first
-    here = RowMark()
+    here = RowFingerprint()
     here.add(TABLE.to_batches()[0])
     assert here.text() == first  # by the code of a reading here
 

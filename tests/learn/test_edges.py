@@ -13,7 +13,7 @@ import whitecrow as wc
 from whitecrow.detector import kernels
 from whitecrow.detector.model import SPAN, Grid, grid_of
 from whitecrow.learning.question import draw_tables, families
-from whitecrow.learning.training import look_of
+from whitecrow.learning.training import cell_coordinates
 
 MOST = sys.float_info.max
 CARDS = (
@@ -68,7 +68,7 @@ def test_coordinates_lie_within_their_span(bounds: tuple[float, float], full: in
         share[slice(None) if full is None else full] = 1.0
         share /= share.sum()
         for noise in (0.0, 1e-19, 1.0, 1e15):
-            look = look_of(grid, share, 1.0, noise)
+            look = cell_coordinates(grid, share, 1.0, noise)
             assert look.min() >= 0
             assert look.max() <= SPAN
         grid = grid.refined(tuple(sorted({0, grid.cells // 2, grid.cells - 1})))

@@ -143,7 +143,7 @@ def test_bounds_whose_squares_overflow_or_vanish_give_scores_all_the_same(bound:
     rows = np.clip(records(3000, 3), -3.0, 3.0) * (bound / 3.0)
     with np.errstate(divide="raise", invalid="raise"):
         model = trained(rows, bound=bound)
-    assert all(((encoder.look[:2] >= 0).all()) for encoder in scoring.encoders(model))
+    assert all(((encoder.encoded[:2] >= 0).all()) for encoder in scoring.encoders(model))
     assert len(np.unique(scoring.raw_scores(model, scoring.encoders(model), rows))) > 10
 
 

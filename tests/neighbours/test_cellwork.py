@@ -78,7 +78,7 @@ def test_records_lined_up_by_cells_have_the_neighbours_that_all_have(
     values = records(2 * COMPILED)
     lattice = laid_out(values)
     keys, counts = added(lattice.keys(values), np.ones(len(values), np.int64))
-    (turn,) = lattice.judged(keys, counts, 40).turns(len(values))
+    (turn,) = lattice.judged(keys, counts, 40).batches(len(values))
     asked = values[np.isin(lattice.keys(values), turn.asking)][:3000]
     expected = count_close(values, asked, 1.0, cap=cap)
     group = Group(lower("euclidean", 1.0, (), 3), asked)
@@ -98,7 +98,7 @@ def test_groups_of_cells_hold_about_as_many_records_as_are_packed_together() -> 
     values = records(1 << 20)
     lattice = laid_out(values)
     keys, counts = added(lattice.keys(values), np.ones(len(values), np.int64))
-    (turn,) = lattice.judged(keys, counts, 1 << 19).turns(len(values))
+    (turn,) = lattice.judged(keys, counts, 1 << 19).batches(len(values))
     grouping = Nearby.of(lattice, turn).grouping(turn.held)
     groups = grouping(values)
     assert ((groups >= 0) == np.isin(lattice.keys(values), turn.near)).all()
@@ -126,7 +126,7 @@ def test_tables_and_fingers_judge_cells_alike(
     for table in (lattice.total, lattice.total - 1):
         monkeypatch.setattr("whitecrow.neighbours.cells.TABLE", table)
         judged = lattice.judged(keys, counts, 2000)
-        (turn,) = judged.turns(len(values))
+        (turn,) = judged.batches(len(values))
         found.append((judged.asking.tolist(), turn.near.tolist()))
     assert found[0] == found[1]
     assert 0 < len(found[0][0]) < len(keys)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from whitecrow.histogram.line import Line
 from whitecrow.histogram.noise_budget import Noise
 from whitecrow.histogram.table import quantile, running
-from whitecrow.profile.search import Look, search, threshold
+from whitecrow.profile.search import Request, search, threshold
 
 LINES = (
     Line("number"),
@@ -25,7 +25,7 @@ LINES = (
 )
 
 
-def looks(line: Line, seed: int, highest: int, law: str) -> list[Look]:
+def looks(line: Line, seed: int, highest: int, law: str) -> list[Request]:
     """Run a search on noisy counts drawn at random."""
     draw = np.random.default_rng(seed)
     going = search(line, 256)
@@ -86,7 +86,7 @@ def test_a_value_that_most_records_share_is_found_to_the_last_bit() -> None:
     assert quantile(Line("number"), look.edges, counts, 0.45) == value
 
 
-def searched(data: np.ndarray, line: Line, scale: int) -> tuple[list[Look], np.ndarray]:
+def searched(data: np.ndarray, line: Line, scale: int) -> tuple[list[Request], np.ndarray]:
     """Run a search on exact counts; return its looks and the counts of the last."""
     going = search(line, 1 << 14)
     found = [next(going)]

@@ -10,7 +10,7 @@ import click
 from whitecrow.cli.files import read_text, write_new
 from whitecrow.cli.screen_output import Output
 from whitecrow.data import Card
-from whitecrow.data.template import written
+from whitecrow.data.template import card_toml
 from whitecrow_metadata import exported, imported
 
 
@@ -24,7 +24,7 @@ def card_import(output: Output, file: str, out: str | None) -> None:
     What a card has no place for is listed on standard error.
     """
     carried = imported(read_text(file, "file"))
-    card = written(carried.result, note=_IMPORTED)
+    card = card_toml(carried.result, note=_IMPORTED)
     _not_carried(output, carried.lost, "a card")
     if out is not None:
         write_new(out, card)

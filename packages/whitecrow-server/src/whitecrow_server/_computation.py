@@ -123,7 +123,7 @@ class _Computation:
     def _answer(self, asked: Mapping[str, Any], limits: Limits) -> dict[str, Any] | None:
         question = read_question(asked["question"])
         answer = self._execution.answer(
-            question, limits=lambda: limits, progress=None, kept=asked.get("kept")
+            question, limits=lambda: limits, progress=None, state=asked.get("kept")
         )
         return None if answer is None else {"answer": answer.value}
 
@@ -246,7 +246,7 @@ def _opened(setup: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]
         for done, columns in enumerate(setup["indexes"]):
             tell("indexing", 100 * done // len(setup["indexes"]))
             engine.prepare(model.neighbour_relation(tuple(columns), dataset.card))
-    return dataset, engine, seen.mark(dataset)
+    return dataset, engine, seen.fingerprint(dataset)
 
 
 def _source(setup: Mapping[str, Any]) -> Path | SqlQuery | None:

@@ -99,7 +99,7 @@ class DatasetProcess:
         *,
         limits: Callable[[], Limits],
         progress: Progress | None,
-        kept: Mapping[str, Any] | None = None,
+        state: Mapping[str, Any] | None = None,
     ) -> Answer | None:
         """Answer a question; None if the computation failed, reached a limit or died.
 
@@ -108,7 +108,7 @@ class DatasetProcess:
         """
         asked = {"kind": question.kind, **question.to_json()}
         lane = "light" if question.light else "heavy"
-        reply = self._asked({"question": asked, "kept": kept}, lane, limits())
+        reply = self._asked({"question": asked, "kept": state}, lane, limits())
         if reply is None or "answer" not in reply:
             for cause in (reply or {}).get("failed", ()):
                 CUSTODIAN_LOG.error("%s", cause)

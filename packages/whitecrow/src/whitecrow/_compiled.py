@@ -41,7 +41,7 @@ def compiled_into(**flags: Any) -> Callable[[Any], Any]:
     return decorator
 
 
-def kept_in() -> str | None:
+def cache_folder() -> str | None:
     """Return where numba keeps the code of kernels; None if no folder can be written."""
     folder: str | None = compiled()(lambda: None).stats.cache_path
     return (os.environ.get("NUMBA_CACHE_DIR") or folder) if folder is not None else None

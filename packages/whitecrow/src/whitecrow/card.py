@@ -328,10 +328,10 @@ def _sequence(owner: str, parameter: str, value: Sequence[T]) -> Sequence[T]:
     return value
 
 
-def _check_once(said: str, values: Sequence[str]) -> None:
+def _check_once(subject: str, values: Sequence[str]) -> None:
     for value, times in Counter(values).items():
         if times > 1:
-            raise InvalidInput(f"{said} {value!r} twice; list it once.")
+            raise InvalidInput(f"{subject} {value!r} twice; list it once.")
 
 
 UNITS = ("record", "user")
@@ -502,14 +502,14 @@ class Card:
 
     def _repr_html_(self) -> str:
         rows = []
-        for one in self.columns:
-            if one.categories:
-                values = ", ".join(one.categories)
-            elif one.lower is not None and one.upper is not None:
-                values = f"{bound(one.lower, one.type)} to {bound(one.upper, one.type)}"
+        for column in self.columns:
+            if column.categories:
+                values = ", ".join(column.categories)
+            elif column.lower is not None and column.upper is not None:
+                values = f"{bound(column.lower, column.type)} to {bound(column.upper, column.type)}"
             else:
                 values = "not bounded"
-            rows.append((one.name, one.type, values))
+            rows.append((column.name, column.type, values))
         size = f"{self.size:,} records" if self.size is not None else "size not public"
         head = ("column", "type", "values")
         return notebook(f"Card of {self.name}: one {self.unit}, {size}", rows, head=head)
@@ -644,7 +644,7 @@ class Card:
             json.dumps({**facts, "rules": ruled}, sort_keys=True, default=str).encode()
             for ruled in (of_records, rules)
         )
-        records, values = (hashlib.sha256(said).hexdigest()[:32] for said in of_both)
+        records, values = (hashlib.sha256(encoded).hexdigest()[:32] for encoded in of_both)
         return records, values
 
     def to_json(self) -> dict[str, object]:
@@ -652,7 +652,7 @@ class Card:
         card: dict[str, object] = {"name": self.name, "unit": self.unit}
         if self.unit == "user":
             card |= {"user_column": self.user_column, "contribution": self.contribution}
-        said = {
+        optional = {
             "size_public": self.size_public,
             "size": self.size,
             "records_at_most": self.records_at_most,
@@ -661,7 +661,7 @@ class Card:
             "sources": dict(self.sources) or None,
             "columns": [column.to_json() for column in self.columns],
         }
-        return card | {key: value for key, value in said.items() if value is not None}
+        return card | {key: value for key, value in optional.items() if value is not None}
 
 
 def _coordinate(value: Any, column: Column, where: str) -> float:
@@ -725,9 +725,9 @@ def _part(data: Mapping[str, object], key: str, kind: Callable[..., T]) -> T:
 
 
 def _only(data: Mapping[str, object], kind: Any, owner: str) -> None:
-    known = kind.__dataclass_fields__
+    keys = kind.__dataclass_fields__
     for key in data:
-        if key not in known:
+        if key not in keys:
             raise InvalidInput(
-                f"The key {key!r} of {owner} is not known; the keys are {', '.join(sorted(known))}."
+                f"The key {key!r} of {owner} is not known; the keys are {', '.join(sorted(keys))}."
             )

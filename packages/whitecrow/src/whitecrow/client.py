@@ -152,7 +152,7 @@ class Client:
 
     def deadline(self, question: Question) -> float | None:
         """At multiples of how many seconds the reply to a question leaves; None: at once."""
-        seconds: float | None = self._post("price", _written(question)).get("deadline")
+        seconds: float | None = self._post("price", _document(question)).get("deadline")
         return seconds
 
     # Before asking
@@ -164,14 +164,14 @@ class Client:
     def describe(self, question: Question, **public: Any) -> Description:
         """Say what a question will cost and how accurate it will be, from public facts."""
         given = {name: value for name, value in public.items() if value is not None}
-        reply = self._post("price", {**_written(question), "public": given})
+        reply = self._post("price", {**_document(question), "public": given})
         told = {name: reply[name] for name in ("figures", "error", "warning") if name in reply}
         price = guarantee(reply["price"])
         return Description(reply["words"], price, **told, labels=question.figures)
 
     def plan(self, questions: Sequence[Question]) -> Plan:
         """Say what a batch would cost together (spatial accounting), before asking."""
-        batch = [_written(question) for question in questions]
+        batch = [_document(question) for question in questions]
         return Plan.from_json(self._post("plan", {"questions": batch}))
 
     def advise(
@@ -222,14 +222,14 @@ class Client:
 
         A reply that got lost is asked for again: the answer is stored, and charged once.
         """
-        return _read(question, self._post("ask", _written(question)))
+        return _read(question, self._post("ask", _document(question)))
 
     def dummy(self, question: Question) -> Release:
         """Answer a question about made-up records: free, to develop code against.
 
         The release says of itself that it is a dummy; see :meth:`whitecrow.Curator.dummy`.
         """
-        return _read(question, self._post("dummy", _written(question)))
+        return _read(question, self._post("dummy", _document(question)))
 
     def remaining(self) -> Remaining:
         """What is left for one more question, by notion: the tighter of both caps."""
@@ -361,13 +361,13 @@ class _Connection:
             time.sleep(pause)
 
     def _send(
-        self, method: str, path: str, written: bytes | None
+        self, method: str, path: str, body: bytes | None
     ) -> tuple[int, float | None, dict[str, Any]]:
         connection = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._connect()
         address = f"{self._where.path.rstrip('/')}{path}"
-        connection.request(method, address, body=written, headers=self._headers)
+        connection.request(method, address, body=body, headers=self._headers)
         reply = connection.getresponse()
         content = reply.read()
         after = _seconds(reply.headers.get("Retry-After", ""))
@@ -391,12 +391,12 @@ class _Connection:
             self._local.connection = None
 
 
-def _seconds(written: str) -> float | None:
+def _seconds(text: str) -> float | None:
     """Read Retry-After: a number of seconds, or the moment itself."""
-    if written.isascii() and written.isdigit():
-        return float(written)
+    if text.isascii() and text.isdigit():
+        return float(text)
     try:
-        return max(0.0, parsedate_to_datetime(written).timestamp() - time.time())
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, OverflowError):
         return None
 
@@ -410,5 +410,5 @@ def _read(question: Question, reply: Mapping[str, Any]) -> Release:
     return Release(**{**reply, "answer": answer, "guarantee": promised, "said": words})
 
 
-def _written(question: Question) -> dict[str, Any]:
+def _document(question: Question) -> dict[str, Any]:
     return {"kind": question.kind, **question.to_json()}

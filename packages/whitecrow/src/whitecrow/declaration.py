@@ -71,7 +71,7 @@ class Parameter(Generic[T, G]):
     control = "text"
     """How a form asks for it: text, number, select, flag, names, record or object."""
 
-    written = "object"
+    type_text = "object"
     """The type, as the reference writes it."""
 
     takes: ClassVar[Mapping[str, Any]] = {}
@@ -146,10 +146,10 @@ class Parameter(Generic[T, G]):
         """Read what was typed, or raise a ValueError: it is not what ``typed_as`` says."""
         return text
 
-    def to_text(self, written: Any) -> str:
+    def to_text(self, value: Any) -> str:
         """Write a JSON value as one would type it."""
-        nested = isinstance(written, dict | list)
-        return json.dumps(written, ensure_ascii=False) if nested else str(written)
+        nested = isinstance(value, dict | list)
+        return json.dumps(value, ensure_ascii=False) if nested else str(value)
 
     def called(self, name: str) -> Self:
         """Give it a name outside a class, to check an argument of a function with it."""
@@ -179,7 +179,7 @@ def _json(value: object) -> Any:
 class Exact(Parameter[Fraction, Exactly]):
     """A rational number, kept exactly: ``"1/10"``, ``0.1`` or a Fraction."""
 
-    written = "exact number"
+    type_text = "exact number"
     takes: ClassVar = {"type": ["string", "number"], "examples": ["1/10"]}
 
     def __init__(
@@ -206,7 +206,7 @@ class Whole(Parameter[int, int]):
     """A whole number within bounds."""
 
     control = "number"
-    written = "int"
+    type_text = "int"
 
     def __init__(
         self, *, least: int = 1, most: int | None = None, hint: str = "", **words: Any
@@ -244,7 +244,7 @@ class Number(Parameter[float, float]):
     """A finite number within bounds; ``least`` and ``most`` belong to them."""
 
     control = "number"
-    written = "float"
+    type_text = "float"
 
     def __init__(
         self, *, least: float = -math.inf, most: float = math.inf, must: str = "", **words: Any
@@ -283,7 +283,7 @@ class Flag(Parameter[bool, bool]):
     """Yes or no. ``off`` names the terminal's option for no."""
 
     control = "flag"
-    written = "bool"
+    type_text = "bool"
     takes: ClassVar = {"type": "boolean"}
 
     def __init__(self, *, off: str = "", **words: Any) -> None:
@@ -313,9 +313,9 @@ class Choice(Parameter[S, str]):
 
     def __init__(self, choices: Sequence[str] | Mapping[str, str], **words: Any) -> None:
         super().__init__(**words)
-        named = choices if isinstance(choices, Mapping) else {one: one for one in choices}
+        named = choices if isinstance(choices, Mapping) else {choice: choice for choice in choices}
         self.choices: Mapping[str, str] = dict(named)
-        self.written = "{" + ", ".join(f'"{word}"' for word in named) + "}"
+        self.type_text = "{" + ", ".join(f'"{word}"' for word in named) + "}"
 
     def parse(self, value: object, owner: str) -> S:
         if not isinstance(value, str) or value not in self.choices:
@@ -330,7 +330,7 @@ class Name(Parameter[str, str]):
     """The name of a column. ``types`` says which types a form offers."""
 
     control = "select"
-    written = "str"
+    type_text = "str"
     takes: ClassVar = {"type": "string", "minLength": 1}
 
     def __init__(self, *, types: Sequence[str] = (), **words: Any) -> None:
@@ -347,7 +347,7 @@ class Names(Parameter[tuple[str, ...], Sequence[str]]):
     """Names of columns, each once, in sorted order unless the order matters."""
 
     control = "names"
-    written = "sequence of str"
+    type_text = "sequence of str"
 
     def __init__(
         self, *, types: Sequence[str] = (), ordered: bool = False, empty: bool = False, **words: Any
@@ -357,10 +357,10 @@ class Names(Parameter[tuple[str, ...], Sequence[str]]):
 
     def parse(self, value: object, owner: str) -> tuple[str, ...]:
         names = _listed(value, owner, self.name, "a list of column names", empty=True)
-        if not (names or self._empty) or not all(isinstance(one, str) and one for one in names):
+        if not (names or self._empty) or not all(isinstance(text, str) and text for text in names):
             raise invalid(owner, self.name, "a list of at least one column name", list(names))
         if len(set(names)) < len(names):
-            name = next(one for one, times in Counter(names).items() if times > 1)
+            name = next(text for text, times in Counter(names).items() if times > 1)
             raise InvalidInput(f"{owner} names the column {name!r} twice; name it once.")
         return names if self._ordered else tuple(sorted(names))
 
@@ -370,8 +370,8 @@ class Names(Parameter[tuple[str, ...], Sequence[str]]):
     def read(self, text: str) -> list[str]:
         return [name.strip() for name in text.split(",") if name.strip()]
 
-    def to_text(self, written: Any) -> str:
-        return ",".join(written)
+    def to_text(self, value: Any) -> str:
+        return ",".join(value)
 
 
 def _listed(
@@ -390,7 +390,7 @@ class Maybe(Parameter[T | None, G | None]):
         own = {"help": inner.help, "label": inner._label, "more": inner.more, "group": inner.group}
         super().__init__(default=default, **{**own, **more})
         self.inner = inner
-        self.control, self.written = inner.control, inner.written
+        self.control, self.type_text = inner.control, inner.type_text
 
     def __set_name__(self, owner: type, name: str) -> None:
         super().__set_name__(owner, name)
@@ -414,8 +414,8 @@ class Maybe(Parameter[T | None, G | None]):
     def from_text(self, text: str, owner: str) -> object:
         return self.inner.from_text(text, owner) if text else None
 
-    def to_text(self, written: Any) -> str:
-        return self.inner.to_text(written)
+    def to_text(self, value: Any) -> str:
+        return self.inner.to_text(value)
 
 
 # Lists, records and values
@@ -428,7 +428,7 @@ class Record(Parameter[Mapping[str, Value], Mapping[str, Any]]):
     """A record: columns and their values, in one canonical spelling."""
 
     control = "record"
-    written = "mapping of column to value"
+    type_text = "mapping of column to value"
     takes: ClassVar = {
         "type": "object",
         "minProperties": 1,
@@ -446,7 +446,7 @@ class RecordList(Parameter[tuple[Mapping[str, Value], ...], Sequence[Mapping[str
     """Several records."""
 
     control = "records"
-    written = "sequence of mappings of column to value"
+    type_text = "sequence of mappings of column to value"
     typed_as = "a JSON list of records"
 
     def __init__(self, *, most: int, **words: Any) -> None:
@@ -457,7 +457,7 @@ class RecordList(Parameter[tuple[Mapping[str, Value], ...], Sequence[Mapping[str
         records = _listed(value, owner, self.name, "a list of records")
         if len(records) > self.most:
             raise invalid(owner, self.name, f"at most {self.most:,} records", len(records))
-        return tuple(canonical(one, owner=owner, parameter=self.name) for one in records)
+        return tuple(canonical(record, owner=owner, parameter=self.name) for record in records)
 
     def schema(self) -> dict[str, Any]:
         records = {"type": "array", "items": dict(Record.takes)}
@@ -525,7 +525,7 @@ def json_object(text: str, option: str) -> dict[str, Any]:
 class Numbers(Parameter[tuple[float, ...], Sequence[float]]):
     """Numbers, each once, from the smallest to the largest."""
 
-    written = "sequence of float"
+    type_text = "sequence of float"
     typed_as = "numbers with commas, such as 1,2,4"
     takes: ClassVar = {
         "type": "array",
@@ -544,14 +544,14 @@ class Numbers(Parameter[tuple[float, ...], Sequence[float]]):
     def read(self, text: str) -> list[float]:
         return list(map(float, text.split(",")))
 
-    def to_text(self, written: Any) -> str:
-        return ",".join(map(repr, written))
+    def to_text(self, value: Any) -> str:
+        return ",".join(map(repr, value))
 
 
 class Weights(Parameter[Mapping[str, float], Mapping[str, float]]):
     """A positive number for each of some columns, typed as ``age=2,pay=0.5``."""
 
-    written = "mapping of column to number"
+    type_text = "mapping of column to number"
     typed_as = "such as age=2,pay=0.5"
     _most = 1_000_000
     takes: ClassVar = {
@@ -575,14 +575,14 @@ class Weights(Parameter[Mapping[str, float], Mapping[str, float]]):
         pairs = [pair.rpartition("=") for pair in text.split(",")]
         return {name.strip(): float(number) for name, _, number in pairs if name.strip()}
 
-    def to_text(self, written: Any) -> str:
-        return ",".join(f"{name}={weight!r}" for name, weight in written.items())
+    def to_text(self, value: Any) -> str:
+        return ",".join(f"{name}={weight!r}" for name, weight in value.items())
 
 
 class NameLists(Parameter[tuple[tuple[str, ...], ...], Sequence[Sequence[str]]]):
     """Several sets of columns, each once."""
 
-    written = "sequence of sequences of str"
+    type_text = "sequence of sequences of str"
 
     def parse(self, value: object, owner: str) -> tuple[tuple[str, ...], ...]:
         lists = _listed(value, owner, self.name, "a list of lists of column names")
@@ -598,8 +598,8 @@ class NameLists(Parameter[tuple[tuple[str, ...], ...], Sequence[Sequence[str]]])
     def read(self, text: str) -> list[list[str]]:
         return [[name.strip() for name in part.split(",")] for part in text.split(";")]
 
-    def to_text(self, written: Any) -> str:
-        return ";".join(",".join(one) for one in written)
+    def to_text(self, value: Any) -> str:
+        return ";".join(",".join(names) for names in value)
 
 
 # Objects with parameters of their own
@@ -623,22 +623,22 @@ class Nested(Parameter[D, D]):
         self.declared, self.fixed = declared, dict(fixed or {})
 
     @property
-    def written(self) -> str:  # type: ignore[override]
+    def type_text(self) -> str:  # type: ignore[override]
         return self.declared.__name__
 
     @property
     def parts(self) -> dict[str, Parameter[Any, Any]]:
         parameters = self.declared.parameters
-        return {name: one for name, one in parameters.items() if name not in self.fixed}
+        return {name: parameter for name, parameter in parameters.items() if name not in self.fixed}
 
     def parse(self, value: object, owner: str) -> D:
         if isinstance(value, self.declared):
             return value
         if isinstance(value, Mapping):
             return self.declared.from_json({**self.fixed, **value})
-        needed = ", ".join(f"{name}=..." for name, one in self.parts.items() if one.required)
-        hint = f"Write {self.written}({needed})."
-        raise invalid(owner, self.name, f"a {self.written}", value, hint)
+        needed = ", ".join(f"{name}=..." for name, part in self.parts.items() if part.required)
+        hint = f"Write {self.type_text}({needed})."
+        raise invalid(owner, self.name, f"a {self.type_text}", value, hint)
 
     def dump(self, value: D) -> dict[str, Any]:
         return value.to_json()
@@ -742,10 +742,16 @@ class Declared:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        own = {key: one for key, one in vars(cls).items() if isinstance(one, Parameter)}
+        own = {
+            key: parameter
+            for key, parameter in vars(cls).items()
+            if isinstance(parameter, Parameter)
+        }
         cls.parameters = {**cls.parameters, **own}
-        cls._places = [name for name, one in cls.parameters.items() if not one.kw_only]
-        cls._former = {one.former: name for name, one in cls.parameters.items() if one.former}
+        cls._places = [name for name, parameter in cls.parameters.items() if not parameter.kw_only]
+        cls._former = {
+            parameter.former: name for name, parameter in cls.parameters.items() if parameter.former
+        }
         cls.__signature__ = _signature(cls.parameters)  # type: ignore[attr-defined]
         cls.__doc__ = _documented(cls)
 
@@ -867,21 +873,21 @@ def _signature(parameters: Mapping[str, Parameter[Any, Any]]) -> inspect.Signatu
 
 def _documented(cls: type[Declared]) -> str:
     """The docstring with the parameters in numpydoc's form, before its next section."""
-    written = inspect.cleandoc(cls.__doc__ or "")
-    if not cls.parameters or "Parameters\n----------" in written:
-        return written
+    docstring = inspect.cleandoc(cls.__doc__ or "")
+    if not cls.parameters or "Parameters\n----------" in docstring:
+        return docstring
     lines = ["Parameters", "----------"]
-    for name, one in cls.parameters.items():
-        default = "" if one.required else f", default={one.dump_default()!r}"
-        lines.append(f"{name} : {one.written}{default}")
-        text = f"{one.help} {one.more}".strip()
+    for name, parameter in cls.parameters.items():
+        default = "" if parameter.required else f", default={parameter.dump_default()!r}"
+        lines.append(f"{name} : {parameter.type_text}{default}")
+        text = f"{parameter.help} {parameter.more}".strip()
         lines += textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="    ")
     section = "\n".join(lines)
     for later in ("References\n----------", "Examples\n--------"):
-        head, separator, tail = written.partition(later)
+        head, separator, tail = docstring.partition(later)
         if separator:
             return f"{head}{section}\n\n{separator}{tail}"
-    return f"{written}\n\n{section}\n"
+    return f"{docstring}\n\n{section}\n"
 
 
 # Terminals and forms have flat lists of inputs; a question has a model inside. Here the one becomes
@@ -905,8 +911,8 @@ def inputs(declared: type[Declared]) -> Iterator[Input]:
         if not isinstance(parameter, Nested):
             yield Input(name, parameter, required=parameter.required)
             continue
-        for part, one in parameter.parts.items():
-            yield Input(part, one, name, one.required and not parameter.others)
+        for part, inner in parameter.parts.items():
+            yield Input(part, inner, name, inner.required and not parameter.others)
         if parameter.others:
             yield Input(name, parameter)
 
@@ -927,11 +933,11 @@ def assembled(declared: type[Declared], given: Mapping[str, Any]) -> dict[str, A
     return question
 
 
-def typed(declared: type[Declared], written: Mapping[str, Any]) -> dict[str, tuple[Input, Any]]:
+def typed(declared: type[Declared], document: Mapping[str, Any]) -> dict[str, tuple[Input, Any]]:
     """Take a question's JSON apart: for each input that it says, the value."""
     values = {}
     for asked in inputs(declared):
-        part = written.get(asked.inside) if asked.inside else written
+        part = document.get(asked.inside) if asked.inside else document
         value = part.get(asked.name) if isinstance(part, Mapping) else None
         if isinstance(asked.parameter, Nested) and isinstance(value, Mapping):
             value = {key: each for key, each in value.items() if key not in asked.parameter.parts}

@@ -168,8 +168,8 @@ class TooMany(Unavailable):
     """Too many requests by one person or from one address; the message says when to ask again."""
 
     def __init__(self, *message: object, after: int = 5) -> None:
-        said = message or (f"Too many requests; try again in {after} seconds.",)
-        super().__init__(*said, after=after)
+        parts = message or (f"Too many requests; try again in {after} seconds.",)
+        super().__init__(*parts, after=after)
 
 
 class LedgerBusy(Unavailable):

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from whitecrow.curator import Curator
 from whitecrow.data import Card, Column
-from whitecrow.data.fingerprints import RowMark
+from whitecrow.data.fingerprints import RowFingerprint
 from whitecrow.data.sources import table_of
 from whitecrow.errors import InvalidInput, MissingExtra
 from whitecrow.learning import Learn
@@ -71,7 +71,7 @@ class PrivateEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             )
         ledger: Any = _common_ledger() if self.ledger is None else self.ledger
         if self.account is None:
-            rows = RowMark()
+            rows = RowFingerprint()
             for batch in table.to_batches():
                 rows.add(batch)
             # It tells how many records there are; the name of an account is seen by everybody.

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 def offered(group: str, own: Collection[str] = ()) -> dict[str, EntryPoint]:
     """Name what installed packages offer in a group, but ``own`` names; nothing is imported."""
-    return {one.name: one for one in entry_points(group=group) if one.name not in own}
+    return {point.name: point for point in entry_points(group=group) if point.name not in own}
 
 
 def load(group: str, name: str, kind: type[T]) -> T:

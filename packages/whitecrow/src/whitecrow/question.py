@@ -297,12 +297,12 @@ class Shortcuts(Declared):
         return given
 
     @classmethod
-    def contract(cls, written: Mapping[str, JSON]) -> tuple[dict[str, JSON], dict[str, JSON]]:
+    def contract(cls, document: Mapping[str, JSON]) -> tuple[dict[str, JSON], dict[str, JSON]]:
         """Return a question's JSON without what shortcuts can say, and the shortcuts that say it.
 
         The way back from :meth:`expand`; whoever uses it checks that it leads to the same question.
         """
-        return dict(written), {}
+        return dict(document), {}
 
 
 class Question(Declared):
@@ -366,7 +366,7 @@ class Question(Declared):
         return canonical({"kind": self.kind, "question": self._facts})
 
     @cached_property
-    def alike(self) -> str:
+    def cache_key(self) -> str:
         """What it has in common with all questions of the same price, statement and figures."""
         if not self.about:
             return self.canonical
@@ -442,14 +442,14 @@ class Series(Generic[Q, F]):
     Parameters
     ----------
     resume : callable
-        ``resume(question, facts, kept, source)``: closes the steps that are not closed yet, and
-        returns what is to be kept: all that was released, never again drawn. ``kept`` is empty
+        ``resume(question, facts, state, source)``: closes the steps that are not closed yet, and
+        returns what is to be kept: all that was released, never again drawn. ``state`` is empty
         before the first step.
     show : callable
-        ``show(question, card, kept)``: the answer at the question's step, computed from what was
+        ``show(question, card, state)``: the answer at the question's step, computed from what was
         released; None where the step is not closed yet.
     following : callable
-        ``following(question, kept)``: the question of the first step that is not closed yet. Steps
+        ``following(question, state)``: the question of the first step that is not closed yet. Steps
         are closed one at a time, so that limits are those of one.
     """
 
@@ -462,7 +462,7 @@ class Series(Generic[Q, F]):
 class Transcript(Generic[Q, F]):
     """How a question goes on that is paid once and answered record by record.
 
-    ``resume(question, facts, kept, source)`` returns the next answers, from what was released so
+    ``resume(question, facts, state, source)`` returns the next answers, from what was released so
     far.
     """
 
@@ -551,12 +551,12 @@ def error_words(question: Question, figures: Mapping[str, JSON]) -> str:
 
 def _phrase(words: str, value: str) -> str:
     """A figure in a sentence: "wrong 1 in 466 for your guess"."""
-    what, mark, when = words.partition(" with probability, ")
-    if mark and value == look.PRACTICALLY_NEVER:
+    what, separator, when = words.partition(" with probability, ")
+    if separator and value == look.PRACTICALLY_NEVER:
         return f"practically never {what} (below 1 in a billion) {when}"
-    if not mark:
-        what, mark, when = words.partition(", in ")
-    return f"{what} {value} {when}" if mark else f"{words} {value}"
+    if not separator:
+        what, separator, when = words.partition(", in ")
+    return f"{what} {value} {when}" if separator else f"{words} {value}"
 
 
 def coin_warning(question: Question, figures: Mapping[str, JSON]) -> str:
@@ -603,8 +603,8 @@ def digest_of_values(question: Question, card: Card, revision: int = 0) -> str:
 
 def _as_read(question: Question, read_as: str) -> str:
     # The keys of an object are sorted, and this is the first of them.
-    said = f'{{"card":"{read_as}",{question.canonical[1:]}'
-    return hashlib.sha256(said.encode("ascii")).hexdigest()
+    text = f'{{"card":"{read_as}",{question.canonical[1:]}'
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def series_digest(question: Question, card: Card) -> str:
@@ -635,12 +635,14 @@ class Wording:
 
     def price(self, question: Question, card: Card, revision: int) -> Guarantee:
         """Price a question about one revision of the data."""
-        key = question.alike, revision
+        key = question.cache_key, revision
         return _once(self._prices, key, lambda: of_revision(question.price(card), revision))
 
     def said(self, question: Question, price: Guarantee, card: Card, revision: int) -> Words:
         """Say it of a question about one revision of the data."""
-        return _once(self._words, (question.alike, revision), lambda: _words(question, price, card))
+        return _once(
+            self._words, (question.cache_key, revision), lambda: _words(question, price, card)
+        )
 
 
 def _words(question: Question, price: Guarantee, card: Card) -> Words:
@@ -649,13 +651,13 @@ def _words(question: Question, price: Guarantee, card: Card) -> Words:
     return Words(promise, error_words(question, figures), coin_warning(question, figures))
 
 
-def _once(kept: dict[tuple[str, int], T], key: tuple[str, int], make: Callable[[], T]) -> T:
-    value = kept.get(key)
+def _once(stored: dict[tuple[str, int], T], key: tuple[str, int], make: Callable[[], T]) -> T:
+    value = stored.get(key)
     if value is None:
         value = make()
-        if len(kept) >= _MOST_WORDS:
-            kept.clear()
-        kept[key] = value
+        if len(stored) >= _MOST_WORDS:
+            stored.clear()
+        stored[key] = value
     return value
 
 

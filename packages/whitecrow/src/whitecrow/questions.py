@@ -84,7 +84,7 @@ def broken() -> dict[str, str]:
 
 def added_modules() -> list[str]:
     """Name the modules of what :func:`register` added, each with its ``TYPE``."""
-    return [found.question.__module__ for found in _registered.values()]
+    return [added.question.__module__ for added in _registered.values()]
 
 
 def question_type(kind: str) -> QuestionType[Any, Any, Any]:
@@ -142,7 +142,7 @@ def read_question(data: Mapping[str, Any]) -> Question:
     """Build a question from ``{"kind": ..., ...}`` or ``{"kind": ..., "question": {...}}``."""
     if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
         raise InvalidInput('A question is a JSON object with a "kind", such as "identify".')
-    known_type = question_type(data["kind"])
+    kind = question_type(data["kind"])
     inner = data.get("question", {key: value for key, value in data.items() if key != "kind"})
-    read: Question = known_type.question.from_json(inner)
+    read: Question = kind.question.from_json(inner)
     return read

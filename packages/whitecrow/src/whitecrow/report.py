@@ -78,10 +78,10 @@ def account_page(ledger: Ledger, name: str, entries: Sequence[Entry] | None = No
     if snapshot.budget.count_by == "either":
         gauges += '<p class="note">Left is the largest ε of one more question: answers count by '
         gauges += "the sum of ε or of ρ, whichever is less.</p>"
-    who = sorted({one.analyst for one in asked})
+    who = sorted({entry.analyst for entry in asked})
     lead = (
         f"{len(asked)} questions by {len(who)} {'person' if len(who) == 1 else 'people'}, "
-        f"{sum(one.outcome in ('failed', 'no answer') for one in asked)} without an answer."
+        f"{sum(entry.outcome in ('failed', 'no answer') for entry in asked)} without an answer."
     )
     promises = snapshot.spent.totals(snapshot.budget.delta).statements()
     most = max(snapshot.budget.cap(line) for line in left)
@@ -91,12 +91,12 @@ def account_page(ledger: Ledger, name: str, entries: Sequence[Entry] | None = No
         panel("Questions", table(_HEAD, [spent.row for spent in asked]), name="questions"),
         *[
             panel(
-                f"{one.kind}, {one.when}",
-                answer_parts(one.answer, one.price.statement()),
-                name=f"entry-{one.seq}",
+                f"{entry.kind}, {entry.when}",
+                answer_parts(entry.answer, entry.price.statement()),
+                name=f"entry-{entry.seq}",
             )
-            for one in asked[-_SHOWN:]
-            if one.answer is not None
+            for entry in asked[-_SHOWN:]
+            if entry.answer is not None
         ],
         panel(
             "Chain",
@@ -138,10 +138,11 @@ def _in_words(question: Any, answer: Any) -> Said:
 def _over_time(asked: Sequence[_Spent], cap: Fraction) -> str:
     """What was spent, question by question: a plain sum, which discounts only make smaller."""
     total, points = Fraction(0), [Dot(0, 0.0, "opened")]
-    for number, one in enumerate(asked, start=1):
-        if one.outcome != "given back" and not isinstance(one.price, ZeroConcentrated):
-            total += one.price.epsilon
-        words = f"{one.when}, {one.analyst}: {one.kind}, ε {one.amount}; {rounded_up(total)} in all"
+    for number, spend in enumerate(asked, start=1):
+        if spend.outcome != "given back" and not isinstance(spend.price, ZeroConcentrated):
+            total += spend.price.epsilon
+        words = f"{spend.when}, {spend.analyst}: {spend.kind}, ε {spend.amount}; "
+        words += f"{rounded_up(total)} in all"
         points.append(Dot(number, float(total), words))
     if not asked:
         return "<p>Nothing was asked yet.</p>"

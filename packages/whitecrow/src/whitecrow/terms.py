@@ -161,11 +161,11 @@ class Policy:
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object, defaults left out."""
-        written: dict[str, Any] = {**vars(self), "notions": list(self.notions)}
-        written["questions"] = None if self.questions is None else list(self.questions)
-        written["analysts"] = {name: list(kinds) for name, kinds in self.analysts.items()} or None
-        written["max_epsilon"] = None if self.max_epsilon is None else str(self.max_epsilon)
-        return {name: value for name, value in written.items() if value is not None}
+        document: dict[str, Any] = {**vars(self), "notions": list(self.notions)}
+        document["questions"] = None if self.questions is None else list(self.questions)
+        document["analysts"] = {name: list(kinds) for name, kinds in self.analysts.items()} or None
+        document["max_epsilon"] = None if self.max_epsilon is None else str(self.max_epsilon)
+        return {name: value for name, value in document.items() if value is not None}
 
     def check(self, kind: str, price: Guarantee, analyst: str) -> None:
         """Refuse what the policy forbids, before anything is spent or read."""
@@ -220,9 +220,9 @@ class Policy:
 
 
 @lru_cache(maxsize=64)
-def policy_of(written: str) -> Policy:
+def policy_of(text: str) -> Policy:
     """Read a policy from the ledger's canonical JSON."""
-    return Policy.from_json(json.loads(written))
+    return Policy.from_json(json.loads(text))
 
 
 def canonical(value: object) -> str:
@@ -330,8 +330,8 @@ class Budget:
 
     def to_json(self) -> dict[str, str]:
         """Return a plain JSON object; rationals as text."""
-        written = {line: str(getattr(self, line)) for line in (*LINES, "delta")}
-        return written if self.count_by == "sum" else {**written, "count_by": self.count_by}
+        document = {line: str(getattr(self, line)) for line in (*LINES, "delta")}
+        return document if self.count_by == "sum" else {**document, "count_by": self.count_by}
 
     def text(self) -> str:
         """Say it for people: its epsilon, by line where they differ, and its delta."""
@@ -402,8 +402,8 @@ class Remaining(Mapping[str, Fraction]):
 
     def to_json(self) -> dict[str, str]:
         """Return a plain JSON object; rationals as text."""
-        written = {notion: str(left) for notion, left in self.left.items()}
-        return {**written, "delta": str(self.delta)} if self.delta else written
+        document = {notion: str(left) for notion, left in self.left.items()}
+        return {**document, "delta": str(self.delta)} if self.delta else document
 
 
 @dataclass(frozen=True)
@@ -488,11 +488,11 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object; rationals as text."""
         price = {line: str(amount) for line, amount in self.price.items()}
-        written = {**vars(self), "price": price, "apart": str(self.apart)}
-        written["refused"] = {str(number): why for number, why in self.refused.items()}
+        document = {**vars(self), "price": price, "apart": str(self.apart)}
+        document["refused"] = {str(number): why for number, why in self.refused.items()}
         if not self.refused:
-            del written["refused"]
-        return written
+            del document["refused"]
+        return document
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:

@@ -43,7 +43,7 @@ class Distances(Mapping[tuple[Database, Hashable], "int | None"]):
     def __getitem__(self, key: tuple[Database, Hashable]) -> int | None:
         """Return it for a database, as its records in any order, and a record."""
         database, record = key
-        value = int(self._distances[self._graph.number(database), self._graph.place(record)])
+        value = int(self._distances[self._graph.number(database), self._graph.index(record)])
         return None if value < 0 else value
 
     def __iter__(self) -> Iterator[tuple[Database, Hashable]]:
@@ -123,7 +123,7 @@ class ModelReport:
         """
         graph = self._graph
         asked = self.record if record is None else record
-        place = graph.place(graph.universe[0] if asked is None else asked)
+        column = graph.index(graph.universe[0] if asked is None else asked)
         sizes = graph.counts.sum(axis=1)
         bad = [graph.number(database) for database in self.counterexample or ()]
         shown = dict.fromkeys([*bad, *np.argsort(sizes, kind="stable")[:_SHOWN].tolist()])
@@ -140,13 +140,13 @@ class ModelReport:
                     wrong = set(bad) == {a, b}
                     axes.plot(*ends, color="C3" if wrong else "0.7", lw=3 if wrong else 1, zorder=1)
         for number, (x, y) in spots.items():
-            distance = self.discrepancy[graph.records(number), graph.universe[place]]
-            colour = "skyblue" if self._labels[number, place] else "white"
+            distance = self.discrepancy[graph.records(number), graph.universe[column]]
+            colour = "skyblue" if self._labels[number, column] else "white"
             axes.scatter(x, y, s=420, zorder=2, edgecolors="C0", color=colour)
             counts = "".join(map(str, graph.counts[number].tolist()))
             text = f"{counts}\n{'⊥' if distance is None else distance}"
             axes.text(x, y, text, ha="center", va="center", fontsize=6, zorder=3)
-        axes.set_title(f"distance to the other answer about {graph.universe[place]!r}", fontsize=9)
+        axes.set_title(f"distance to the other answer about {graph.universe[column]!r}", fontsize=9)
         axes.set(ylabel="records", xticks=[], yticks=sorted({y for _, y in spots.values()}))
         return axes
 
@@ -228,8 +228,8 @@ class _Check:
             inside = self.is_inner[larger]
             pairs.append((smaller[inside], larger[inside]))
         bound = self._bounds() if hasattr(self.model, "bound") else exact_distance
-        for number, place in np.argwhere(~(bound >= 1) & self.is_inner[:, None])[:1]:
-            self._fail(f"λ is {bound[number, place]:g}, below 1", number, number, place)
+        for number, column in np.argwhere(~(bound >= 1) & self.is_inner[:, None])[:1]:
+            self._fail(f"λ is {bound[number, column]:g}, below 1", number, number, column)
         for smaller, larger in pairs:
             self._check_pairs(bound, smaller, larger)
         self._check_distance(bound, exact_distance, every)
@@ -238,9 +238,9 @@ class _Check:
             raise AssertionError("an acceptable λ lost more than ε")  # Theorem 2 says it does not
         reason, counterexample, record = "", None, None
         if self.failure is not None:
-            reason, one, other, place = self.failure
+            reason, one, other, column = self.failure
             counterexample = graph.records(one), graph.records(other)
-            record = graph.universe[place]
+            record = graph.universe[column]
         return ModelReport(
             passed=self.failure is None,
             discrepancy=Distances(graph, distance, self.inner),
@@ -256,28 +256,28 @@ class _Check:
             _labels=self.labels,
         )
 
-    def _fail(self, why: str, one: int, other: int, place: int) -> None:
+    def _fail(self, why: str, one: int, other: int, column: int) -> None:
         if self.failure is None:
-            record = self.graph.universe[place]
+            record = self.graph.universe[column]
             shown = f"{self.graph.records(one)} and {self.graph.records(other)}"
-            self.failure = f"About {record!r}, {why}: between {shown}.", one, other, place
+            self.failure = f"About {record!r}, {why}: between {shown}.", one, other, column
 
     def _check_order(self) -> None:
         backwards = self.graph.labels(lambda records, i: self.label(records[::-1], i), self.inner)
-        for number, place in np.argwhere((backwards != self.labels) & self.is_inner[:, None])[:1]:
-            self._fail("the label depends on the order of the records", number, number, place)
+        for number, column in np.argwhere((backwards != self.labels) & self.is_inner[:, None])[:1]:
+            self._fail("the label depends on the order of the records", number, number, column)
 
     def _check_sensitive(self) -> None:
         """The promise must cover whom Definition 5 covers; then its own graph is taken."""
         declared = self.graph.computed(
             lambda records, i: bool(self.model.sensitive(records, i, self.k)), np.bool_
         )
-        for place, (smaller, larger) in enumerate(self.graph.all_pairs):
-            covered = declared[smaller, place] | declared[larger, place]
-            missing = (self.sensitive[smaller, place] | self.sensitive[larger, place]) & ~covered
+        for column, (smaller, larger) in enumerate(self.graph.all_pairs):
+            covered = declared[smaller, column] | declared[larger, column]
+            missing = (self.sensitive[smaller, column] | self.sensitive[larger, column]) & ~covered
             for at in np.flatnonzero(missing)[:1]:
                 why = f"it is {self.k}-sensitive and the model does not say so"
-                self._fail(why, smaller[at], larger[at], place)
+                self._fail(why, smaller[at], larger[at], column)
         self.sensitive = self.sensitive | declared
 
     def _bounds(self) -> Floats:
@@ -289,26 +289,28 @@ class _Check:
 
     def _check_pairs(self, bound: Floats, smaller: Counts, larger: Counts) -> None:
         one, other = bound[smaller], bound[larger]
-        apart = _apart(one, other)
+        gap = _gap(one, other)
         changes = self.labels[smaller] != self.labels[larger]
         ones = (one == 1) & (other == 1)
         for wrong, why in (
-            (apart > self.alpha, f"λ changes by more than {self.alpha} at one record"),
+            (gap > self.alpha, f"λ changes by more than {self.alpha} at one record"),
             (changes & ~ones, "the answer changes at one record and λ is not 1 on both sides"),
         ):
-            for at, place in np.argwhere(wrong)[:1]:
-                values = f" ({one[at, place]:g} and {other[at, place]:g})"
-                self._fail(why + values.replace("inf", "none"), smaller[at], larger[at], place)
+            for at, column in np.argwhere(wrong)[:1]:
+                values = f" ({one[at, column]:g} and {other[at, column]:g})"
+                self._fail(why + values.replace("inf", "none"), smaller[at], larger[at], column)
 
     def _check_distance(self, bound: Floats, distance: Floats, pairs: Edges) -> None:
-        for number, place in np.argwhere((bound > distance) & self.is_inner[:, None])[:1]:
+        for number, column in np.argwhere((bound > distance) & self.is_inner[:, None])[:1]:
             to = np.zeros_like(self.labels)
             to[number] = True
-            away = self.graph.distances(to, pairs)[:, place]
-            other = self.labels[:, place] != self.labels[number, place]
-            nearest = np.flatnonzero(other & (away == distance[number, place]))[0]
-            why = f"λ is {bound[number, place]:g} and {distance[number, place]:g} steps are enough"
-            self._fail(why.replace("inf", "none"), number, int(nearest), place)
+            away = self.graph.distances(to, pairs)[:, column]
+            other = self.labels[:, column] != self.labels[number, column]
+            nearest = np.flatnonzero(other & (away == distance[number, column]))[0]
+            why = (
+                f"λ is {bound[number, column]:g} and {distance[number, column]:g} steps are enough"
+            )
+            self._fail(why.replace("inf", "none"), number, int(nearest), column)
 
     def _worst_loss(self, bound: Floats, pairs: Edges) -> float:
         """Return the loss of Construction 1, run at ε / α."""
@@ -321,12 +323,12 @@ class _Check:
         worst = 0.0
         for smaller, larger in pairs:
             for answer in (yes, no):
-                losses = _apart(answer[smaller], answer[larger])
+                losses = _gap(answer[smaller], answer[larger])
                 worst = max(worst, float(losses.max(initial=0.0)))
         return worst
 
 
-def _apart(one: Floats, other: Floats) -> Floats:
+def _gap(one: Floats, other: Floats) -> Floats:
     """How far apart two are; what is infinite on both sides is not."""
     with np.errstate(invalid="ignore"):
         return np.where(one == other, 0.0, np.abs(one - other))

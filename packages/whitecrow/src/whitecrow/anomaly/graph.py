@@ -39,7 +39,7 @@ class DatabaseGraph:
         if math.comb(size + width, width) > MOST or (size + 1) ** width >= 2**62:
             must = f"so small that there are at most {MOST:,} databases"
             raise invalid("DatabaseGraph", "universe", must, f"{width} records, size {size}")
-        self._place = {record: place for place, record in enumerate(self.universe)}
+        self._index = {record: column for column, record in enumerate(self.universe)}
         self.counts: Counts = np.array(list(_histograms(width, size)), dtype=np.int64)
         self._strides = (size + 1) ** np.arange(width - 1, -1, -1, dtype=np.int64)
         self._codes = self.counts @ self._strides  # ascending, as the histograms are
@@ -53,21 +53,21 @@ class DatabaseGraph:
         """Return the number of a database; a KeyError if it is none of this universe."""
         counts = np.zeros(len(self.universe), dtype=np.int64)
         for record in records:
-            counts[self._place[record]] += 1
+            counts[self._index[record]] += 1
         if counts.sum() > self.size:
             raise KeyError(records)
         return int(np.searchsorted(self._codes, counts @ self._strides))
 
-    def place(self, record: Hashable) -> int:
-        """Return the place of a record in the universe."""
-        return self._place[record]
+    def index(self, record: Hashable) -> int:
+        """Return the index of a record in the universe."""
+        return self._index[record]
 
     @cached_property
     def all_pairs(self) -> Edges:
         """Every pair of neighbours, by the record that one has more: differential privacy."""
         pairs = []
-        for place, stride in enumerate(self._strides.tolist()):
-            larger = np.flatnonzero(self.counts[:, place] > 0)
+        for column, stride in enumerate(self._strides.tolist()):
+            larger = np.flatnonzero(self.counts[:, column] > 0)
             pairs.append((np.searchsorted(self._codes, self._codes[larger] - stride), larger))
         return pairs
 
@@ -83,9 +83,9 @@ class DatabaseGraph:
         values = np.zeros(self.counts.shape, dtype=kind)
         for number in range(len(self.counts)) if numbers is None else numbers:
             database = self.records(number)
-            for place, times in enumerate(self.counts[number].tolist()):
+            for column, times in enumerate(self.counts[number].tolist()):
                 if times or not present:
-                    values[number, place] = of(database, self.universe[place])
+                    values[number, column] = of(database, self.universe[column])
         return values
 
     def labels(
@@ -110,8 +110,8 @@ class DatabaseGraph:
     def sensitive_pairs(self, sensitive: Flags) -> Edges:
         """Return the pairs whose record is sensitive for one of the two."""
         pairs = []
-        for place, (smaller, larger) in enumerate(self.all_pairs):
-            either = sensitive[smaller, place] | sensitive[larger, place]
+        for column, (smaller, larger) in enumerate(self.all_pairs):
+            either = sensitive[smaller, column] | sensitive[larger, column]
             pairs.append((smaller[either], larger[either]))
         return pairs
 

@@ -50,12 +50,12 @@ class CountingModel(AnomalyModel):
         if (i, other) not in weights:
             if len(weights) >= _MOST_PAIRS:
                 weights.clear()
-            a, b = ((one if isinstance(one, tuple) else (one,)) for one in (i, other))
+            a, b = ((record if isinstance(record, tuple) else (record,)) for record in (i, other))
             columns = getattr(i, "_fields", tuple(f"column {n}" for n in range(len(a))))
             numeric = [isinstance(value, int | float) for value in a]
             card = Card("records", tuple(map(_column, columns, numeric)))
             here, there = (
-                [float(one) if number else float(one != own) for one, own, number in row]
+                [float(value) if number else float(value != own) for value, own, number in row]
                 for row in (zip(a, a, numeric, strict=True), zip(b, a, numeric, strict=True))
             )
             weights[i, other] = sum(
@@ -67,16 +67,16 @@ class CountingModel(AnomalyModel):
 
     def label(self, records: Sequence[Any], i: Any) -> bool:
         """Say whether the records weigh no more than the threshold."""
-        return sum(self.weight(i, one) for one in records) <= self.threshold
+        return sum(self.weight(i, record) for record in records) <= self.threshold
 
     def bound(self, records: Sequence[Any], i: Any, k: int | None) -> int | None:
         """Return λ* of the two numbers (:func:`~whitecrow.anomaly.discrepancy`)."""
-        weight = sum(self.weight(i, one) for one in records)
+        weight = sum(self.weight(i, record) for record in records)
         return self.of_counts(records.count(i), weight, k)[1]
 
     def sensitive(self, records: Sequence[Any], i: Any, k: int) -> bool:
         """Say whether ``k`` more copies would make it normal (Lemma 1)."""
-        return sum(self.weight(i, one) for one in records) >= self.tau(k)
+        return sum(self.weight(i, record) for record in records) >= self.tau(k)
 
     def everyone(self, k: int) -> bool:
         """Whether a record that is alone is covered already."""
@@ -88,7 +88,7 @@ class CountingModel(AnomalyModel):
 
     def foreseen(self, records: Sequence[Any], i: Any) -> Judgement:
         """Return what ``i`` would be if it were added, at the exact distance."""
-        return self.if_added(sum(self.weight(i, one) for one in records))
+        return self.if_added(sum(self.weight(i, record) for record in records))
 
     def of_counts(self, copies: int, weight: int, k: int | None) -> Judgement:
         """Return the answer and λ from how many copies there are and what all weigh."""
@@ -409,8 +409,8 @@ class ContextualAnomaly(_FewWithinRadius):
                 raise invalid("ContextualAnomaly", "group", must, list(self.group))
             if card.column(name).type != "category":
                 raise InvalidInput(f"The column {name!r} is no category, so it makes no groups.")
-        apart = 1.0 / (2.0 * self.radius + 1.0)
-        scales = dict.fromkeys(self.group, apart)
+        scale = 1.0 / (2.0 * self.radius + 1.0)
+        scales = dict.fromkeys(self.group, scale)
         if self.metric == "mixed":
             others = [name for name in columns if name not in self.group]
             if others:

@@ -287,8 +287,8 @@ def _carried(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     present = np.flatnonzero(np.isfinite(values))
     if not len(present):
         raise InvalidInput("There are no finite releases in the series.")
-    place = np.searchsorted(present, np.arange(len(values)), side="right") - 1
-    return values[present[np.maximum(place, 0)]]
+    index = np.searchsorted(present, np.arange(len(values)), side="right") - 1
+    return values[present[np.maximum(index, 0)]]
 
 
 def _file(path: Path) -> Any:

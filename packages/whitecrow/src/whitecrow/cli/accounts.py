@@ -13,7 +13,7 @@ import click
 from whitecrow.cli.common import Asking, asking, opened_here
 from whitecrow.cli.files import DATASET, FILE, chosen, of_account, of_ledger
 from whitecrow.cli.screen_output import Output
-from whitecrow.cli.secrets import kept_token
+from whitecrow.cli.secrets import stored_token
 from whitecrow.errors import InvalidInput, LedgerCorrupt, LedgerUnusable
 
 if TYPE_CHECKING:
@@ -203,8 +203,8 @@ def _account(ledger: Ledger, name: str) -> dict[str, Any]:
         "failures": [entry.seq for entry in failures(ledger, name)],
         "closure": snapshot.closure or None,
         "revisions": [
-            {"revision": one.number, "at": one.at, "reason": one.reason}
-            for one in revisions(ledger, name)
+            {"revision": revision.number, "at": revision.at, "reason": revision.reason}
+            for revision in revisions(ledger, name)
         ],
         "entries": snapshot.seq,
         "head": snapshot.head,
@@ -235,8 +235,8 @@ def _account_words(account: dict[str, Any]) -> str:
         lines.append("  counts by either rule: left is the largest ε of one more question")
     lines += [f"  {statement}" for statement in account["promise"]]
     lines += [
-        f"  revision {one['revision']} of the data, {one['at']}: {one['reason']}"
-        for one in account["revisions"]
+        f"  revision {revision['revision']} of the data, {revision['at']}: {revision['reason']}"
+        for revision in account["revisions"]
         if len(account["revisions"]) > 1
     ]
     for analyst, share in account["analysts"].items():
@@ -387,7 +387,7 @@ def _show_witness(
         )
     words.append("The ledger answers nothing: restore a newer copy." if lost else more)
     described = {"place": where, "seconds": setup.seconds, "public": setup.public, "older": missing}
-    output.show({"witness": described}, "\n".join(one for one in words if one))
+    output.show({"witness": described}, "\n".join(text for text in words if text))
 
 
 @click.group()
@@ -492,7 +492,7 @@ def sign_in(output: Output, server: str, token_file: str | None) -> None:
     """
     from whitecrow.client import device_token
 
-    file = kept_token() if token_file is None else Path(token_file)
+    file = stored_token() if token_file is None else Path(token_file)
     token = device_token(server, tell=output.say)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

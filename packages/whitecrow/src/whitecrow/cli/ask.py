@@ -112,8 +112,8 @@ def question_command(kind: str, name: str = "", without: Sequence[str] = ()) -> 
     if "records" in without:
         example = example.partition(" --records")[0]
     params = [
-        *[_option(one, question.shortcuts.instead) for one in _inputs(question)],
-        *[_former(one, former) for one in _inputs(question) for former in _formerly(one)],
+        *[_option(entry, question.shortcuts.instead) for entry in _inputs(question)],
+        *[_former(entry, former) for entry in _inputs(question) for former in _formerly(entry)],
         *([_OUT] if about_a_record or question.keep is not Question.keep else []),
         *([_PICTURE] if question.draw is not Question.draw else []),
         *([_RECORDS, *_OF_FILE.values()] if about_a_record else []),
@@ -123,7 +123,7 @@ def question_command(kind: str, name: str = "", without: Sequence[str] = ()) -> 
         name or kind,
         shown=_ALWAYS,
         callback=account.callback,
-        params=[one for one in params if one.name not in without],
+        params=[param for param in params if param.name not in without],
         help="\n\n".join(dict.fromkeys((question.asks, summary(question)))),
         epilog=f"Example: whitecrow {f'{kind} {name}'.strip()} {example}",
     )
@@ -132,12 +132,12 @@ def question_command(kind: str, name: str = "", without: Sequence[str] = ()) -> 
 def read(question: type[Question], options: Mapping[str, Any]) -> tuple[Question, dict[str, Any]]:
     """Build the question and the public guesses that the options describe."""
     given = {}
-    for one in _inputs(question):
-        typed = options.get(one.name)
-        for name in _formerly(one):
+    for entry in _inputs(question):
+        typed = options.get(entry.name)
+        for name in _formerly(entry):
             typed = options.get(f"former_{name}") if typed is None else typed
         if typed is not None:
-            given[one.name] = _value(one, typed, question.__name__)
+            given[entry.name] = _value(entry, typed, question.__name__)
     parameters = assembled(question, given)
     shortcuts = question.shortcuts.from_json(assembled(question.shortcuts, given))
     public = assembled(question.guesses, given)
@@ -150,16 +150,16 @@ class QuestionCommand(FoldedCommand):
     titles = tuple(_SECTIONS.values())
     arguments: ClassVar = {"data": ("DATA", _DATA)}
 
-    def place(self, parameter: click.Parameter) -> tuple[str, bool]:
+    def section_of(self, parameter: click.Parameter) -> tuple[str, bool]:
         section = getattr(parameter, "section", "output" if parameter.name in _OUTPUT else "")
         always = parameter.name in self.shown if section == "" else section != "details"
         return _SECTIONS.get(section, "Details"), always
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        asks, _, more = (self.help or "").partition("\n\n")
+        lead, _, more = (self.help or "").partition("\n\n")
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(asks)
+            formatter.write_text(lead)
             if more and whole(ctx):
                 formatter.write_paragraph()
                 formatter.write_text(more)
@@ -175,15 +175,15 @@ def _inputs(question: type[Question]) -> list[Input]:
     """What the command asks for; of two inputs with one name the question's own counts."""
     by_name: dict[str, Input] = {}
     for declared in (question, question.shortcuts, question.guesses):
-        for one in inputs(declared):
-            by_name.setdefault(one.name, one)
+        for entry in inputs(declared):
+            by_name.setdefault(entry.name, entry)
     return list(by_name.values())
 
 
-def _option(one: Input, instead: Mapping[str, str]) -> click.Option:
-    parameter = one.parameter
-    named = [parameter.flag, one.name]
-    settings: dict[str, Any] = {"help": _help(one, instead.get(one.name)), "default": None}
+def _option(entry: Input, instead: Mapping[str, str]) -> click.Option:
+    parameter = entry.parameter
+    named = [parameter.flag, entry.name]
+    settings: dict[str, Any] = {"help": _help(entry, instead.get(entry.name)), "default": None}
     if isinstance(parameter, Flag):
         named[0] = f"{parameter.flag}/{parameter.off}"
     elif choices := [each for each in getattr(parameter, "choices", ()) if each]:
@@ -198,32 +198,32 @@ def _option(one: Input, instead: Mapping[str, str]) -> click.Option:
     return option
 
 
-def _formerly(one: Input) -> list[str]:
+def _formerly(entry: Input) -> list[str]:
     """Earlier names of an option: the parameter's, and its own where the terminal has another."""
-    named = one.parameter.flag != "--" + one.name.replace("_", "-")
+    named = entry.parameter.flag != "--" + entry.name.replace("_", "-")
     return [
-        *([one.parameter.former] if one.parameter.former else []),
-        *([one.name] if named and one.name in ("metric", "notion") else []),
+        *([entry.parameter.former] if entry.parameter.former else []),
+        *([entry.name] if named and entry.name in ("metric", "notion") else []),
     ]
 
 
-def _former(one: Input, name: str) -> click.Option:
+def _former(entry: Input, name: str) -> click.Option:
     """An earlier name of an option, which still works for one release."""
     flag = "--" + name.replace("_", "-")
 
     def renamed(_: click.Context, __: click.Parameter, value: Any) -> Any:
         if value is not None:
-            click.echo(f"note: {flag} is called {one.parameter.flag} now", err=True)
+            click.echo(f"note: {flag} is called {entry.parameter.flag} now", err=True)
         return value
 
     return click.Option([flag, f"former_{name}"], hidden=True, callback=renamed)
 
 
-def _help(one: Input, instead: str | None) -> str:
-    parameter = one.parameter
+def _help(entry: Input, instead: str | None) -> str:
+    parameter = entry.parameter
     if parameter.required:
         needed = "required" if instead is None else f"required, or {instead}"
-        return f"{parameter.help}  [{needed}]" if one.required else parameter.help
+        return f"{parameter.help}  [{needed}]" if entry.required else parameter.help
     default = parameter.dump_default()
     if default in (None, "", "0", 0, False):
         return parameter.help
@@ -231,12 +231,12 @@ def _help(one: Input, instead: str | None) -> str:
     return f"{parameter.help}  [default: {shown}]"
 
 
-def _value(one: Input, typed: Any, owner: str) -> object:
+def _value(entry: Input, typed: Any, owner: str) -> object:
     if not isinstance(typed, str):
         return typed
-    if typed.startswith("@") and one.parameter.control in ("record", "object"):
-        typed = read_text(typed[1:], f"file of {one.parameter.flag},")
-    return one.parameter.from_text(typed, owner)
+    if typed.startswith("@") and entry.parameter.control in ("record", "object"):
+        typed = read_text(typed[1:], f"file of {entry.parameter.flag},")
+    return entry.parameter.from_text(typed, owner)
 
 
 # A file of records

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from whitecrow._compiled import kept_in
+from whitecrow._compiled import cache_folder
 from whitecrow.cli.files import FILE
 from whitecrow.cli.screen_output import Output
 from whitecrow.errors import InvalidInput, MissingExtra
@@ -33,7 +33,7 @@ def warm(output: Output) -> None:
             warm()
         else:
             warm(lambda percent: progress(percent, 100, "compiling"))
-    seconds, folder = round(time.perf_counter() - start, 1), kept_in()
+    seconds, folder = round(time.perf_counter() - start, 1), cache_folder()
     where = "nowhere: set NUMBA_CACHE_DIR to a folder of your own" if folder is None else folder
     output.show(
         {"folder": folder, "seconds": seconds},

@@ -265,7 +265,7 @@ def _show(
     if out is not None:
         question.keep(release.answer, out)
     lines = [
-        *_said(release.in_words, release.statement),
+        *_answer_lines(release.in_words, release.statement),
         *[f"{what:<9}  {amount}" for what, amount in release.costs],
         f"promise    {release.statement}",
     ]
@@ -274,15 +274,15 @@ def _show(
     given.output.show(release.to_json(), "\n".join(lines))
 
 
-def _said(said: Said, statement: str) -> list[str]:
+def _answer_lines(wording: Said, statement: str) -> list[str]:
     """The answer: its headline, and the first and last rows of a table; the promise comes later."""
-    details = [line for line in said.detail.splitlines() if line != statement]
-    lines = [f"answer     {said.headline}", *(f"{_MARGIN}{line}" for line in details)]
-    if not said.rows:
+    details = [line for line in wording.detail.splitlines() if line != statement]
+    lines = [f"answer     {wording.headline}", *(f"{_MARGIN}{line}" for line in details)]
+    if not wording.rows:
         return lines
-    head, *rows = said.rows
+    head, *rows = wording.rows
     shown = rows if len(rows) <= _MOST_ROWS else [*rows[:4], [], *rows[4 - _MOST_ROWS :]]
-    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     for row in [head, *shown]:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         left_out = f"... {len(rows) - _MOST_ROWS + 1} more (use --json)"

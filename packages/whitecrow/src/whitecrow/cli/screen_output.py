@@ -118,8 +118,8 @@ def report_error(error: WhitecrowError, *, as_json: bool) -> int:
 
 def _parted(message: str) -> tuple[str, str]:
     """What is wrong, and its last sentence, which says what to do."""
-    what, mark, fix = message.rpartition(". ")
-    if not mark or not fix[:1].isupper() or what.count("'") % 2 or what.count('"') % 2:
+    what, stop, fix = message.rpartition(". ")
+    if not stop or not fix[:1].isupper() or what.count("'") % 2 or what.count('"') % 2:
         return message, ""
     return f"{what}.", fix
 
@@ -154,7 +154,7 @@ def whole(ctx: click.Context) -> bool:
 def short(text: str, width: int = 1000) -> str:
     """The first sentence of a help text, on one line, and whether the option is required."""
     words, *brackets = text.split("  [")
-    needed = next((f"  [{one}" for one in brackets if "required" in one), "")
+    needed = next((f"  [{bracket}" for bracket in brackets if "required" in bracket), "")
     first = re.split(r"(?<=[.;:?]) (?=[A-Z])", words, maxsplit=1)[0]
     return textwrap.shorten(first, width - len(needed), placeholder=" ...") + needed
 
@@ -186,7 +186,7 @@ class FoldedCommand(click.Command):
         self.shown = {*shown, "help", "_click_default_help", "help_all"}
         self.params.append(help_all_option())
 
-    def place(self, parameter: click.Parameter) -> tuple[str, bool]:
+    def section_of(self, parameter: click.Parameter) -> tuple[str, bool]:
         """Return the title that an option stands under, and whether help always shows it."""
         return "Options", parameter.name in self.shown
 
@@ -194,7 +194,7 @@ class FoldedCommand(click.Command):
         parts: dict[str, list[tuple[str, str]]] = {title: [] for title in self.titles}
         folded = []
         for parameter in self.get_params(ctx):
-            title, always = self.place(parameter)
+            title, always = self.section_of(parameter)
             record = self.arguments.get(parameter.name or "") or parameter.get_help_record(ctx)
             if record is not None and (always or whole(ctx)):
                 parts[title].append(record)

@@ -59,7 +59,7 @@ def named(files: Sequence[str]) -> tuple[str, ...]:
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
-def kept_token() -> Path:
+def stored_token() -> Path:
     home = os.environ.get("XDG_CONFIG_HOME", "") or Path.home() / ".config"
     return Path(home) / "whitecrow" / "token"
 
@@ -67,8 +67,8 @@ def kept_token() -> Path:
 def token() -> str:
     """Return the token for a service: from the environment, a file it names, or of a sign-in."""
     bearer = secret("WHITECROW_TOKEN")
-    if bearer is None and kept_token().is_file():
-        bearer = read_secret(str(kept_token()))
+    if bearer is None and stored_token().is_file():
+        bearer = read_secret(str(stored_token()))
     if not bearer:
         raise InvalidInput(
             "--server needs a token: put it into the variable WHITECROW_TOKEN, or the name of a "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whitecrow import __version__, plugins
-from whitecrow._compiled import kept_in
+from whitecrow._compiled import cache_folder
 from whitecrow.cli import PACKAGED, packaged_command
 from whitecrow.cli.files import FILE, check_absent, of_account, read_text, write_new
 from whitecrow.cli.screen_output import Output, wrapped
@@ -89,7 +89,7 @@ def doctor(output: Output) -> None:
 
     Nothing is read or changed.
     """
-    kernels = kept_in()
+    kernels = cache_folder()
     parts = {what: _installed(package) for what, (package, _) in _PARTS.items()}
     about = {
         "whitecrow": __version__,
@@ -103,13 +103,13 @@ def doctor(output: Output) -> None:
         output.show(result, "")
         return
     rows = [[name, str(installed), ""] for name, installed in about.items()]
-    kept = f"kept in {kernels}" if kernels else "cannot be kept"
+    caching = f"kept in {kernels}" if kernels else "cannot be kept"
     advice = "" if kernels else "set NUMBA_CACHE_DIR to a folder of your own"
-    rows.append(["compiled kernels", kept, advice])
+    rows.append(["compiled kernels", caching, advice])
     for what, installed in parts.items():
         fix = "" if installed else f"pip install 'whitecrow[{_PARTS[what][1]}]'"
         rows.append([what, installed or "not installed", fix])
-    rows += [[f"plug-in {one['name']}", one["package"], one["fault"]] for one in added]
+    rows += [[f"plug-in {plugin['name']}", plugin["package"], plugin["fault"]] for plugin in added]
     output.table("whitecrow doctor", ["Part", "Found", "To get it"], rows)
 
 
@@ -208,11 +208,11 @@ def accept(output: Output, ledger: Ledger, name: str, draft: str, out: str, reas
     that were changed become the custodian's own word; the account's chain keeps the card.
     """
     from whitecrow.curator.drafts import accept_draft
-    from whitecrow.data.template import written
+    from whitecrow.data.template import card_toml
 
     check_absent(out)
     accepted = accept_draft(read_text(draft, "draft"), ledger, name, reason=reason)
-    write_new(out, written(accepted.card))
+    write_new(out, card_toml(accepted.card))
     edited = f" Edited: {', '.join(accepted.edited)}." if accepted.edited else ""
     output.show(
         {"written": out, "card": accepted.card.to_json(), "edited": list(accepted.edited)},

@@ -112,9 +112,9 @@ def densest_disc(
             # The fullest child is looked at first: it raises the bound that prunes the others.
             if height - first > 1:
                 for field in range(6):
-                    kept = stack[fullest, field]
+                    swapped = stack[fullest, field]
                     stack[fullest, field] = stack[height - 1, field]
-                    stack[height - 1, field] = kept
+                    stack[height - 1, field] = swapped
     return best
 
 
@@ -139,11 +139,11 @@ def _reached(
     step: float,
     kind: int,
     threshold: float,
-    place: int,
+    target: int,
 ) -> int:
-    """Write the listed points that some centre in a box reaches to ``place``; return their end.
+    """Write the listed points that some centre in a box reaches to ``target``; return their end.
 
-    The box is ``[column, column + span] x [row, row + span]`` in steps. With ``place`` below 0
+    The box is ``[column, column + span] x [row, row + span]`` in steps. With ``target`` below 0
     nothing is written and the number of points is returned.
     """
     left, right = column * step, (column + span) * step
@@ -154,10 +154,10 @@ def _reached(
         across = _outside(points[p, 0], left, right)
         upward = _outside(points[p, 1], bottom, top)
         if _add(kind, _add(kind, 0.0, across), upward) <= threshold:
-            if place >= 0:
-                arena[place + count] = p
+            if target >= 0:
+                arena[target + count] = p
             count += 1
-    return count if place < 0 else place + count
+    return count if target < 0 else target + count
 
 
 @compiled_into()

@@ -153,10 +153,10 @@ def _deepest_core(points: Floats, width: float, metric: str, floor: int, ceiling
     core, low, high = left, floor, ceiling
     while len(core) > _FEW and high - low > 1:
         guess = min((low + high) // 2, low + max(_STEP, low // 4))
-        kept = _peeled(core, width, metric, guess)
-        if len(kept) > guess:
+        remaining = _peeled(core, width, metric, guess)
+        if len(remaining) > guess:
             # Perhaps a core: it is looked at closely when none is found above.
-            core, low = kept, guess
+            core, low = remaining, guess
         else:
             high = guess
     depth = _core(core, width, metric, low, high)
@@ -201,10 +201,10 @@ def _peeled(points: Floats, width: float, metric: str, floor: int) -> Floats:
     """Drop points that are in no subset that beats the floor, in rounds while many go."""
     left = points
     while len(left) > max(_FEW, floor):
-        kept = left[count_all(left, width, metric, cap=floor + 1) > floor]
-        if len(kept) > _MANY * len(left):
-            return kept
-        left = kept
+        remaining = left[count_all(left, width, metric, cap=floor + 1) > floor]
+        if len(remaining) > _MANY * len(left):
+            return remaining
+        left = remaining
     return left
 
 
@@ -240,7 +240,7 @@ def _fullest_disc(points: Floats, radius: float, metric: str, floor: int) -> int
     candidates = np.unique(occupied[:, None] + (columns[:, None] + around[None, :]).reshape(1, -1))
     # Per root box, where the points of the grid columns about it are; only boxes that may beat
     # the floor are kept, a few at a time, so that memory stays near that of the points.
-    kept = []
+    selected = []
     for first in range(0, len(candidates), _CHUNK):
         boxes = candidates[first : first + _CHUNK]
         strips = boxes[:, None] + columns[None, :]
@@ -248,8 +248,8 @@ def _fullest_disc(points: Floats, radius: float, metric: str, floor: int) -> int
         stops = np.searchsorted(keys, strips + 1, side="right")
         bounds = (stops - starts).sum(axis=1)
         promising = bounds > floor
-        kept.append([each[promising] for each in (boxes, starts, stops, bounds)])
-    boxes, starts, stops, bounds = (np.concatenate(each) for each in zip(*kept, strict=True))
+        selected.append([each[promising] for each in (boxes, starts, stops, bounds)])
+    boxes, starts, stops, bounds = (np.concatenate(each) for each in zip(*selected, strict=True))
     ranked = np.argsort(-bounds, kind="stable")
     roots = np.stack([(boxes >> 32) - _ORIGIN, (boxes & _MASK) - _ORIGIN], axis=1)
     search = (
@@ -294,7 +294,7 @@ def _densest_disc(
         if bounds[root] <= best:
             break
         runs = [np.arange(*run) for run in zip(starts[root], stops[root], strict=True)]
-        column, row = (int(place) * _FINE for place in roots[root])
+        column, row = (int(corner) * _FINE for corner in roots[root])
         waiting = [(0, column, row, points[np.concatenate(runs)])]
         while waiting:
             depth, column, row, some = waiting.pop()
@@ -323,8 +323,8 @@ def _densest_disc(
 def _reached(points: Floats, column: int, row: int, span: int, side: float, form: Form) -> Flags:
     """Say which points some centre in a box reaches."""
     pace, total = side / _FINE, np.zeros(len(points))
-    for axis, place in enumerate((column, row)):
-        below, above = place * pace, (place + span) * pace
+    for axis, corner in enumerate((column, row)):
+        below, above = corner * pace, (corner + span) * pace
         value = points[:, axis]
         outside = np.maximum(np.maximum(below - value, value - above), 0.0)
         total = step(form.kind, total, outside, form.scales[axis])

@@ -221,10 +221,10 @@ class _Maximum:
         if most <= least:
             return len(self.points) > least
         values = weights * np.minimum(float(min(self.cap, _FAR)), most + extras)
-        for place in np.argsort(-values, kind="stable"):
-            if values[place] < self._low():
+        for index in np.argsort(-values, kind="stable"):
+            if values[index] < self._low():
                 break
-            extra = int(place)
+            extra = int(index)
             t = removals + extra
             if extra < centre:
                 self.term(t, extra, centre - extra, high, most)

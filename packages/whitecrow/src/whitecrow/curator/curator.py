@@ -362,12 +362,12 @@ class Curator:
     def _check(self, question: Question) -> QuestionType[Any, Any, Any]:
         """Refuse what cannot be asked, or may need more than is lent; from public facts only."""
         code = type_of(question)
-        kept = next(
+        name = next(
             (column.name for column in self.card.columns if column.missing == "value"), None
         )
-        if kept is not None and not question.takes_missing:
+        if name is not None and not question.takes_missing:
             raise InvalidInput(
-                f"The card keeps missing values of {kept!r} as a value of their own, which only "
+                f"The card keeps missing values of {name!r} as a value of their own, which only "
                 "learn can tell from others. For other questions the card must reject or fill them."
             )
         question.check(self.card)

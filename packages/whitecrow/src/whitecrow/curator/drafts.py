@@ -114,7 +114,7 @@ def _profiles(
 ) -> list[tuple[Entry, TableProfile]]:
     """Profiles among the answers that may be told and hold a word: the database looks for it."""
 
-    def look(transaction: AccountTransaction) -> list[Entry]:
+    def peek(transaction: AccountTransaction) -> list[Entry]:
         if analyst is None:
             return transaction.some_entries(newest_first=True, kind="settle", holding=word)
         asked = transaction.some_entries(
@@ -123,7 +123,7 @@ def _profiles(
         answers = [entry for entry in transaction.last_words(asked) if entry and word in entry.body]
         return sorted(answers, key=lambda entry: entry.seq, reverse=True)
 
-    answers = ((entry, entry.content.get("answer")) for entry in ledger.read(account, look))
+    answers = ((entry, entry.content.get("answer")) for entry in ledger.read(account, peek))
     return [
         (entry, TableProfile.from_json(answer))
         for entry, answer in answers

@@ -59,11 +59,11 @@ class Execution(Protocol):
         *,
         limits: Callable[[], Limits],
         progress: Progress | None,
-        kept: Mapping[str, Any] | None = None,
+        state: Mapping[str, Any] | None = None,
     ) -> Answer | None:
         """Gather facts and release an answer; None if anything went wrong.
 
-        ``kept`` is what a series released so far; then the answer is all that is to be kept.
+        ``state`` is what a series released so far; then the answer is all that is to be kept.
         """
 
 
@@ -96,16 +96,16 @@ class InProcess:
         *,
         limits: Callable[[], Limits],
         progress: Progress | None,
-        kept: Mapping[str, Any] | None = None,
+        state: Mapping[str, Any] | None = None,
     ) -> Answer | None:
         def compute() -> Answer:
             code, shown = self.code(question), steady(progress)
             with nullcontext() if shown is None else reporting(shown):
                 facts = code.gather(question, self._dataset, self._engine, shown)
-                if kept is None:
+                if state is None:
                     return Answer.of(code.release(question, facts, self.source(question)))
                 assert code.series is not None
-                return Answer.of(code.series.resume(question, facts, kept, self.source(question)))
+                return Answer.of(code.series.resume(question, facts, state, self.source(question)))
 
         return behind(question.kind, self._log, compute)
 

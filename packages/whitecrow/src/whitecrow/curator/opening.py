@@ -29,7 +29,13 @@ from typing import Any, TypedDict
 from whitecrow.curator.execution import Elsewhere
 from whitecrow.custodian import CUSTODIAN_LOG
 from whitecrow.data import Card, Records, is_lake
-from whitecrow.data.fingerprints import FileStates, RowMark, file_chunks, file_mark, file_states
+from whitecrow.data.fingerprints import (
+    FileStates,
+    RowFingerprint,
+    file_chunks,
+    file_states,
+    files_fingerprint,
+)
 from whitecrow.data.sources import open_source
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import AccountConflict, DataChanged, InvalidInput, NotReady, invalid
@@ -147,7 +153,7 @@ class Recognition:
         self.files = None if self._path is None else file_states(self._path)
         """The state of the file that they are recognised by; they need not be read for it."""
         by_rows = self.files is None and not self._remote
-        self.rows = RowMark(keep=recording) if by_rows else None
+        self.rows = RowFingerprint(keep=recording) if by_rows else None
         """Takes in the rows as they are read, where they come from no file."""
 
     def identity(self, revision: int = 0, since: int = 0) -> Identity:
@@ -161,7 +167,7 @@ class Recognition:
         self,
         ledger: Ledger,
         account: str,
-        mark: str,
+        fingerprint: str,
         *,
         card: Card | None = None,
         advance: str | None = None,
@@ -171,7 +177,7 @@ class Recognition:
         """Recognise the records as a revision of an account; see :func:`bind`."""
         chunks = self._chunks(card)
         revision = bind(
-            ledger, account, mark, reason=advance, actor=actor, growth=growth, chunks=chunks
+            ledger, account, fingerprint, reason=advance, actor=actor, growth=growth, chunks=chunks
         )
         return self.identity(revision.number, revision.since)
 
@@ -181,37 +187,39 @@ class Recognition:
         if path is None or files is None:
             return None if self.rows is None else self.rows.chunks
 
-        def read(known: Iterable[str]) -> Mapping[str, str]:
+        def read(labels: Iterable[str]) -> Mapping[str, str]:
             if path.is_dir() and not is_lake(path):
                 chunks = file_chunks(files, path)
             else:
-                rows, opened = RowMark(keep=True), open_source(path, card)
+                rows, opened = RowFingerprint(keep=True), open_source(path, card)
                 for batch in opened.batches(list(opened.schema.names), lambda: None):
                     rows.add(batch)
-                chunks = rows.chunks(known)
+                chunks = rows.chunks(labels)
             if file_states(path) != files:
                 raise NotReady(_MOVING)
             return chunks
 
         return read
 
-    def mark(self, dataset: Records | None, ledger: Ledger | None = None, account: str = "") -> str:
+    def fingerprint(
+        self, dataset: Records | None, ledger: Ledger | None = None, account: str = ""
+    ) -> str:
         """Return what the records are recognised by; a ledger keeps the digests of files."""
         if self.rows is not None:
             return self.rows.text()
         if self.files is None or self._path is None:
             assert isinstance(dataset, RemoteDataset)
-            return dataset.mark()
+            return dataset.fingerprint()
         states = None
         if ledger is not None and account in ledger.datasets():
             states = States(ledger, account, released=False)
         version, before = (states and states.load(_DIGESTS)) or (-1, {})
-        mark, digests = file_mark(self.files, before)
+        fingerprint, digests = files_fingerprint(self.files, before)
         if file_states(self._path) != self.files:
             raise NotReady(_MOVING)
         if states is not None and digests != before:
             states.save(_DIGESTS, version + 1, digests)
-        return mark
+        return fingerprint
 
 
 def keep_unit(ledger: Ledger, account: str, card: Card) -> None:
@@ -225,11 +233,11 @@ def keep_unit(ledger: Ledger, account: str, card: Card) -> None:
     states = States(ledger, account, released=False)
     if states.load(UNIT) is None:
         states.save(UNIT, 0, unit)  # whoever is first
-    known = states.load(UNIT)
-    if known is not None and known[1] == unit:
+    stored = states.load(UNIT)
+    if stored is not None and stored[1] == unit:
         return
     asked = ledger.entries(account, kind="reserve", limit=1)
-    if asked or known is None or not states.save(UNIT, known[0] + 1, unit):
+    if asked or stored is None or not states.save(UNIT, stored[0] + 1, unit):
         raise AccountConflict(
             "The account adds up promises to another unit of privacy (record, or user by a user "
             "column) than this card protects, and the two do not add up. Keep 'unit' and "
@@ -314,12 +322,12 @@ def opened(
             if users is not None:
                 failing.callback(users.leave)
             # With a declaration the first revision is an entry of its own, which keeps its chunks.
-            opened_account(store, account, budget, policy, None if growth else mark)
+            opened_account(store, account, budget, policy, None if growth else fingerprint)
             keep_unit(store, account, dataset.card)
             identity = seen.identity()
-            if mark is not None:
+            if fingerprint is not None:
                 identity = seen.bound(
-                    store, account, mark, card=dataset.card, advance=advance, growth=growth
+                    store, account, fingerprint, card=dataset.card, advance=advance, growth=growth
                 )
             failing.pop_all()
         log = custodian_file(where)
@@ -328,7 +336,7 @@ def opened(
     with ExitStack() as failing:
         failing.callback(dataset.close)
         store = None if _missing(where) else _ledger(where)
-        mark = None if private else seen.mark(dataset, store, account)
+        fingerprint = None if private else seen.fingerprint(dataset, store, account)
         exists = store is not None and account in store.datasets()
         if private or exists or recording or when == "now":
             holding = register(store or _ledger(where))
@@ -376,9 +384,9 @@ def advanced(
             watch = None if seen.rows is None else seen.rows.add
             dataset, _ = open_data(source, card, engine, watch=watch)
             opened_here.callback(dataset.close)
-        mark = seen.mark(dataset, ledger, account)
+        fingerprint = seen.fingerprint(dataset, ledger, account)
     return seen.bound(
-        ledger, account, mark, card=card, advance=reason, growth=growth, actor=actor
+        ledger, account, fingerprint, card=card, advance=reason, growth=growth, actor=actor
     ).revision
 
 
@@ -409,9 +417,9 @@ def opened_account(
     account: str,
     budget: object,
     policy: Policy | Mapping[str, Any] | str | Path | None,
-    mark: str | None,
+    fingerprint: str | None,
 ) -> None:
-    """Open an account, a new one for the records with this mark; promises stay as they are."""
+    """Open an account, a new one for records with this fingerprint; promises stay as they are."""
     wanted = None if budget is None else Budget.of(budget)
     rules = None if policy is None else Policy.of(policy)
     snapshot = store.open(
@@ -419,7 +427,7 @@ def opened_account(
         budget=wanted or Budget.of(DEFAULT_BUDGET),
         policy=(rules or Policy()).to_json(),
         unit=(rules or Policy()).unit,
-        records=None if mark is None else first_records(mark),
+        records=None if fingerprint is None else first_records(fingerprint),
     )
     budget_text, policy_text = snapshot.budget.text(), json.dumps(snapshot.rules.to_json())
     for option, promised, same in (

@@ -41,7 +41,7 @@ RUNS = "runs"
 
 _ANY = 1  # the run of series about persons, and of series from before runs were kept
 
-Kept = Mapping[str, Any]
+State = Mapping[str, Any]
 
 
 def series_order(curator: Curator, inquiry: Inquiry) -> ChargeRequest:
@@ -65,7 +65,7 @@ class _Step:
 
     name: str  # of the series
     version: int  # of what is kept of it
-    kept: Kept
+    state: State
     answer: Any  # at the step; None where it is not closed yet
     runs: list[int | str]  # of all steps that are closed, and of the next one if it is to be closed
     spends: list[ChargeRequest]  # one for each run; the first run's bears the name of the series
@@ -75,22 +75,22 @@ def _step(curator: Curator, inquiry: Inquiry) -> _Step:
     series, question, request = inquiry.code.series, inquiry.question, inquiry.request
     assert isinstance(series, Series)
     name = series_digest(question, curator.card)
-    version, kept = States(curator._ledger, curator.name).load(name) or (-1, {})
-    show = partial(series.show, question, curator.card, kept)
+    version, state = States(curator._ledger, curator.name).load(name) or (-1, {})
+    show = partial(series.show, question, curator.card, state)
     shown = behind(question.kind, curator._log, lambda: Answer(show()))
     if shown is None:
         States(curator.ledger, curator.name).fail(told_at=request.told_at)
         raise failure()
-    runs, paid = _runs(curator, kept, shown.value), json.loads(question.paid_as().canonical)
+    runs, paid = _runs(curator, state, shown.value), json.loads(question.paid_as().canonical)
     spends = [replace(request, question=paid, digest=name)]
     for run in list(dict.fromkeys(runs))[1:]:
         further = hashlib.sha256(json.dumps(["series", name, run]).encode()).hexdigest()
         spends.append(replace(request, question=paid, digest=further))
-    return _Step(name, version, kept, shown.value, runs, spends)
+    return _Step(name, version, state, shown.value, runs, spends)
 
 
-def _runs(curator: Curator, kept: Kept, shown: Any) -> list[int | str]:
-    runs = list(kept.get(RUNS, [_ANY] if kept else []))
+def _runs(curator: Curator, state: State, shown: Any) -> list[int | str]:
+    runs = list(state.get(RUNS, [_ANY] if state else []))
     held = curator._identity
     if shown is None:
         # Records that may change unseen may have moved since any step.
@@ -120,7 +120,7 @@ def next_step(
             held, snapshot = _paid(curator, step.spends, releasing)
             charged = charged or bool(held)
             if step.answer is None:
-                closed = _closed(curator, inquiry, step.kept, held, progress)
+                closed = _closed(curator, inquiry, step.state, held, progress)
                 state, states = {**closed, RUNS: step.runs}, States(curator.ledger, name)
                 lost += not states.save(step.name, step.version + 1, state)
             for reservation in held:
@@ -153,18 +153,18 @@ def _paid(
 def _closed(
     curator: Curator,
     inquiry: Inquiry,
-    kept: Kept,
+    state: State,
     held: list[Reservation],
     progress: Progress | None,
-) -> Kept:
+) -> State:
     """Close the first step that is not closed; a failure is that of the spend, if there is one."""
     series, question = inquiry.code.series, inquiry.question
     assert isinstance(series, Series)
 
     def compute() -> Answer | None:
-        step = series.following(question, kept)
+        step = series.following(question, state)
         limits = partial(curator.limits, step)
-        return curator._execution.answer(step, limits=limits, progress=progress, kept=kept)
+        return curator._execution.answer(step, limits=limits, progress=progress, state=state)
 
     closed = behind(question.kind, curator._log, compute)
     if closed is not None:
@@ -209,10 +209,10 @@ def take_part(
         answer = _computed(execution, question, release, states)
         states.save(label, 0, {"agreement": agreement, "answer": answer})
         return answer
-    _, kept = states.load(label) or (0, {})
-    if kept.get("agreement") != agreement:
+    _, stored = states.load(label) or (0, {})
+    if stored.get("agreement") != agreement:
         raise InvalidInput(_USED)
-    return kept["answer"]
+    return stored["answer"]
 
 
 def _computed(

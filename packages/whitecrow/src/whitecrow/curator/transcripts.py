@@ -29,7 +29,7 @@ from whitecrow.ledger import AccountSnapshot, ChargeRequest
 from whitecrow.ledger.states import States
 from whitecrow.question import Progress
 from whitecrow.screening.law import Law
-from whitecrow.screening.mechanism import shaped, written_places
+from whitecrow.screening.mechanism import encoded_points, shaped
 from whitecrow.screening.question import MOST_REPLAYED, Screening
 
 if TYPE_CHECKING:
@@ -101,15 +101,15 @@ def _drawn(
     while True:
         until = min(transcript.flags, since + MOST_REPLAYED)
         later = until < transcript.flags
-        kept = {
+        state = {
             "series": order.digest,
             "law": law.to_json(),
-            "asked": written_places(places[:0] if later else places),
+            "asked": encoded_points(places[:0] if later else places),
             "since": since,
-            "flags": transcript.written_flags(since, until),
+            "flags": transcript.encoded_flags(since, until),
         }
         compute = partial(
-            curator._execution.answer, paid, limits=limits, progress=progress, kept=kept
+            curator._execution.answer, paid, limits=limits, progress=progress, state=state
         )
         released = behind(question.kind, curator._log, compute)
         if released is None:
@@ -132,7 +132,7 @@ class Transcript:
         self._lock = threading.RLock()
         self._block, self._version = 0, -1
         self._here: dict[str, Any] = _empty()
-        self._known: dict[bytes, bool] = {}
+        self._answers: dict[bytes, bool] = {}
         self._places: list[str] = []
         self._ended = False
 
@@ -140,7 +140,7 @@ class Transcript:
     def flags(self) -> int:
         return len(self._places)
 
-    def written_flags(self, since: int, until: int) -> str:
+    def encoded_flags(self, since: int, until: int) -> str:
         """Return where some of these answers are, as places are written."""
         return "".join(self._places[since:until])
 
@@ -150,16 +150,16 @@ class Transcript:
         ``draw(transcript, places)`` draws new ones; they are written down before they are returned.
         """
         digests = [
-            hashlib.blake2b(place.tobytes(), digest_size=_DIGEST).digest() for place in places
+            hashlib.blake2b(point.tobytes(), digest_size=_DIGEST).digest() for point in places
         ]
         with self._lock:
             for tries in range(_TRIES):
-                if tries or self._version < 0 or self._known.keys() >= set(digests):
+                if tries or self._version < 0 or self._answers.keys() >= set(digests):
                     self._load()  # what is shown again is read again: the account may be closed
                 first = {digest: at for at, digest in reversed(list(enumerate(digests)))}
-                new = sorted(at for digest, at in first.items() if digest not in self._known)
+                new = sorted(at for digest, at in first.items() if digest not in self._answers)
                 if not new:
-                    return [self._known[digest] for digest in digests]
+                    return [self._answers[digest] for digest in digests]
                 if self._ended:
                     raise NotAllowed("This screening was closed for good; open another one.")
                 anomalies = draw(self, places[new])
@@ -178,7 +178,7 @@ class Transcript:
 
     def _append(self, digests: Sequence[bytes], anomalies: Sequence[int], places: Places) -> None:
         here, before = self._here, len(self._here["digests"]) // (2 * _DIGEST)
-        flags = [written_places(places[at]) for at in anomalies]
+        flags = [encoded_points(places[at]) for at in anomalies]
         state = {
             "digests": here["digests"] + b"".join(digests).hex(),
             "anomalies": here["anomalies"] + [before + at for at in anomalies],
@@ -192,17 +192,17 @@ class Transcript:
         self, digests: Sequence[bytes], anomalies: Sequence[int], places: Sequence[str]
     ) -> None:
         flagged = set(anomalies)
-        self._known.update((digest, at in flagged) for at, digest in enumerate(digests))
+        self._answers.update((digest, at in flagged) for at, digest in enumerate(digests))
         self._places += places
 
     def _save(self, state: dict[str, Any]) -> bool:
         saved = self._states.save(self._key, self._version + 1, state)
         if saved:
             self._version, self._here = self._version + 1, state
-            self._turn_over()
+            self._next_block()
         return saved
 
-    def _turn_over(self) -> None:
+    def _next_block(self) -> None:
         if len(self._here["digests"]) >= 2 * _DIGEST * _BLOCK:
             self._block, self._version, self._here = self._block + 1, -1, _empty()
 
@@ -226,7 +226,7 @@ class Transcript:
             self._take(digests, anomalies, state["places"][len(self._here["places"]) :])
             self._ended = bool(state["ended"])
             block, self._version, self._here = self._block, version, dict(state)
-            self._turn_over()
+            self._next_block()
             if block == self._block:
                 return
 
@@ -241,5 +241,5 @@ _MAKING = threading.Lock()
 
 def _transcript(curator: Curator, name: str) -> Transcript:
     with _MAKING:
-        kept = _TRANSCRIPTS.setdefault(curator, {})
-        return kept.setdefault(name, Transcript(States(curator.ledger, curator.name), name))
+        transcripts = _TRANSCRIPTS.setdefault(curator, {})
+        return transcripts.setdefault(name, Transcript(States(curator.ledger, curator.name), name))

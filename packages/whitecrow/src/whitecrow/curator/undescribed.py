@@ -61,7 +61,7 @@ _COVERED = 0.5
 """The part of the records whose values must have been named for a column of texts to be kept."""
 _MOST_VALUES = 256
 _SHOWN = 12
-_KEPT = (
+_UNREAD = (
     "A value that cannot be read counts as missing and leaves no record out; a row of a CSV that "
     "has more or fewer fields than the header is left out."
 )
@@ -89,7 +89,7 @@ def steps(asked: Learn | Profile, source: object) -> str:
         parts.append(f"Looked at: {_listed(seen)}.")
     if not_seen := [reading for reading in readings if not (reading.column or reading.values)]:
         parts.append(f"Not looked at: {_listed(not_seen)}.")
-    return " ".join([*parts, _KEPT])
+    return " ".join([*parts, _UNREAD])
 
 
 def learn(
@@ -447,7 +447,7 @@ def _told(readings: dict[str, _Reading]) -> str:
     parts = [f"Looks at {len(seen)} of {len(readings)} columns: {_listed(seen) or 'none'}."]
     if not_seen:
         parts.append(f"Leaves out {_listed(not_seen)}.")
-    return " ".join([*parts, _KEPT])
+    return " ".join([*parts, _UNREAD])
 
 
 def _listed(readings: Sequence[_Reading], *, words: bool = True) -> str:

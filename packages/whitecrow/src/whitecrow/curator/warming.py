@@ -24,7 +24,7 @@ from whitecrow.detector import Detector
 from whitecrow.explain.question import Explain
 from whitecrow.learning.question import Learn
 from whitecrow.neighbours import count_all, count_close, open_engine, use_compiled
-from whitecrow.neighbours.cells import COMPILED, Lattice, Turn
+from whitecrow.neighbours.cells import COMPILED, Batch, Lattice
 from whitecrow.neighbours.index import near_together
 from whitecrow.neighbours.plans import count_in_part
 from whitecrow.neighbours.relation import SQUARES, Form
@@ -77,7 +77,7 @@ def _in_cells(values: NDArray[np.float64]) -> None:
         part.T.astype(np.int64) for part in Histogram(lattice, 1 << 20)(iter([many]))
     )
     judged = lattice.judged(keys, counts, len(many))
-    nearby = Nearby.of(lattice, Turn(judged.keys, judged.keys, judged.counts, len(many)))
+    nearby = Nearby.of(lattice, Batch(judged.keys, judged.keys, judged.counts, len(many)))
     within, places = nearby.cells.within(many)
     order, asked = partial(nearby.order, places), values[near_together(values[:_FEW])]
     count_in_part(within, lattice.form, asked, len(many), order)
@@ -97,8 +97,8 @@ def _explaining() -> list[Question]:
 
 def _learning(dataset: Dataset) -> None:
     detector = Detector.from_json(_answered(Learn(["a", "c", "d"], epsilon=1), dataset))
-    place = np.arange(_FEW)
-    detector.scores({"a": (place % 7).astype(str), "c": place, "d": place / _FEW})
+    numbers = np.arange(_FEW)
+    detector.scores({"a": (numbers % 7).astype(str), "c": numbers, "d": numbers / _FEW})
 
 
 def _balls() -> None:

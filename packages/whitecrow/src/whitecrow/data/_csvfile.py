@@ -32,13 +32,13 @@ _LONGEST = 1 << 26
 _LINE_END = re.compile(rb"\r\n?|\n")
 # As the parser sees it: a quote opens a field only at its start, two quotes inside stand for one,
 # and from the closing quote to the end of the field quotes are plain characters.
-_MARKS = (b",", b";", b"\t", b"|")
-_OPENING = {mark: rb'"(?:(?<=[' + re.escape(mark) + rb'\r\n]")|(?<=\A"))' for mark in _MARKS}
-_QUOTED = {mark: re.compile(quote + rb'(?:[^"]|"")*+("?)') for mark, quote in _OPENING.items()}
+_DELIMITERS = (b",", b";", b"\t", b"|")
+_OPENING = {sep: rb'"(?:(?<=[' + re.escape(sep) + rb'\r\n]")|(?<=\A"))' for sep in _DELIMITERS}
+_QUOTED = {sep: re.compile(quote + rb'(?:[^"]|"")*+("?)') for sep, quote in _OPENING.items()}
 # A quote that may open a field, and none that closes it on the same line. It is also found at the
 # end of some quoted fields, so whoever uses it looks again.
 _PERHAPS_OPEN = {
-    mark: re.compile(quote + rb'(?:[^"\r\n]|"")*+(?=[\r\n]|\Z)') for mark, quote in _OPENING.items()
+    sep: re.compile(quote + rb'(?:[^"\r\n]|"")*+(?=[\r\n]|\Z)') for sep, quote in _OPENING.items()
 }
 
 LeftOut = Callable[[], None]
@@ -72,7 +72,7 @@ def header(path: Path, form: CsvFormat = USUAL) -> list[str]:
         first = next(_blocks(file, form, refuse), b"")
     try:
         text = io.StringIO(first.decode(), newline="")
-        names = next(csv.reader(text, delimiter=_mark(form).decode()), [])
+        names = next(csv.reader(text, delimiter=_delimiter(form).decode()), [])
     except (UnicodeDecodeError, csv.Error):
         names = []
     if not names:
@@ -123,7 +123,7 @@ def guessed_schema(path: Path, form: CsvFormat) -> Any:
     from pyarrow import csv as arrow
 
     options = arrow.ParseOptions(
-        delimiter=_mark(form).decode(),
+        delimiter=_delimiter(form).decode(),
         newlines_in_values=form.lines_per_record > 1,
         invalid_row_handler=lambda row: "skip",
     )
@@ -139,7 +139,7 @@ def guessed_schema(path: Path, form: CsvFormat) -> Any:
         return pyarrow.schema([(name, pyarrow.string()) for name in header(path, form)])
 
 
-def _mark(form: CsvFormat) -> bytes:
+def _delimiter(form: CsvFormat) -> bytes:
     return b"\t" if form.delimiter == "tab" else form.delimiter.encode()
 
 
@@ -148,50 +148,50 @@ def _blocks(file: BinaryIO, form: CsvFormat, left_out: LeftOut) -> Iterator[byte
 
     All is UTF-8; what is no text in the file's own encoding is no UTF-8 either.
     """
-    mark, most = _mark(form), form.lines_per_record
+    delimiter, most = _delimiter(form), form.lines_per_record
     lines = _lines(file, form.encoding, left_out)
-    kept, end = b"", 0
+    buffer, end = b"", 0
     for more in lines:
-        kept += more
-        end = _record_end(kept, 0, mark, most)
-        if end or _has_lines(kept, most):
+        buffer += more
+        end = _record_end(buffer, 0, delimiter, most)
+        if end or _has_lines(buffer, most):
             break
-    yield kept[:end]
-    kept = kept[end:]
+    yield buffer[:end]
+    buffer = buffer[end:]
     for more in chain(lines, [b""]):
-        block, kept = _closed(kept, mark, most, left_out, last=not more)
+        block, buffer = _closed(buffer, delimiter, most, left_out, last=not more)
         yield block
-        kept += more
+        buffer += more
 
 
 def _lines(file: BinaryIO, encoding: str, left_out: LeftOut) -> Iterator[bytes]:
     """Yield blocks of whole lines, as UTF-8; lines that are too long are left out."""
-    kept = file.read(3)
+    buffer = file.read(3)
     if encoding == "utf-8":
-        kept = kept.removeprefix(codecs.BOM_UTF8)
+        buffer = buffer.removeprefix(codecs.BOM_UTF8)
     elif encoding == "utf-16":
-        big = kept.startswith(codecs.BOM_UTF16_BE)
+        big = buffer.startswith(codecs.BOM_UTF16_BE)
         encoding = "utf-16-be" if big else "utf-16-le"
-        kept = kept.removeprefix(codecs.BOM_UTF16_BE if big else codecs.BOM_UTF16_LE)
+        buffer = buffer.removeprefix(codecs.BOM_UTF16_BE if big else codecs.BOM_UTF16_LE)
     ends = _LINE_ENDS.get(encoding, (b"\n", b"\r"))
     skipping, more = False, b" "
     while more:
         more = file.read(_CHUNK)
-        kept += more
-        if skipping or len(kept) > _LONGEST:
+        buffer += more
+        if skipping or len(buffer) > _LONGEST:
             # The first line is the only one that may have grown over several reads.
-            first = min((at + len(end) for end in ends if (at := kept.find(end)) >= 0), default=0)
+            first = min((at + len(end) for end in ends if (at := buffer.find(end)) >= 0), default=0)
             if skipping or not 0 < first <= _LONGEST:
                 if not skipping:
                     left_out()
                 skipping = not first
-                kept = kept[first:] if first else kept[-1:]
+                buffer = buffer[first:] if first else buffer[-1:]
         # A carriage return at the very end may be the first half of a line end.
-        cut = max(kept.rfind(end, 0, len(kept) - (end == b"\r")) + len(end) for end in ends)
-        cut = cut if more else len(kept)
+        cut = max(buffer.rfind(end, 0, len(buffer) - (end == b"\r")) + len(end) for end in ends)
+        cut = cut if more else len(buffer)
         if cut >= len(ends[0]) and not skipping:
-            yield _recoded(kept[:cut], encoding)
-            kept = kept[cut:]
+            yield _recoded(buffer[:cut], encoding)
+            buffer = buffer[cut:]
 
 
 _LINE_ENDS = {"utf-16-le": (b"\n\0",), "utf-16-be": (b"\0\n",)}
@@ -220,7 +220,7 @@ def _two_by_two(line: bytes, encoding: str) -> bytes:
 
 
 def _closed(
-    block: bytes, mark: bytes, most: int, left_out: LeftOut, *, last: bool
+    block: bytes, delimiter: bytes, most: int, left_out: LeftOut, *, last: bool
 ) -> tuple[bytes, bytes]:
     """Return the records of whole lines whose quotes close, and the start of one that needs more.
 
@@ -229,13 +229,13 @@ def _closed(
     if b'"' not in block:
         return block, b""
     parts, done, after = [], 0, 0
-    for quote in _PERHAPS_OPEN[mark].finditer(block):
+    for quote in _PERHAPS_OPEN[delimiter].finditer(block):
         if quote.start() < after:
             continue  # in a record that was looked at
         # Every line from the last of these to this one is closed, so a record starts here.
         ends = (block.rfind(end, after, quote.start()) for end in (b"\n", b"\r"))
         start = max(after, *(end + 1 for end in ends))
-        after = _record_end(block, start, mark, most)
+        after = _record_end(block, start, delimiter, most)
         if after > start:
             continue
         if not last and not _has_lines(block, most, start):
@@ -254,19 +254,19 @@ def _has_lines(block: bytes, number: int, start: int = 0) -> bool:
     return len(block) - start > _LONGEST or sum(1 for _ in ends) == number
 
 
-def _line_end(block: bytes, place: int) -> int:
-    end = _LINE_END.search(block, place)
+def _line_end(block: bytes, start: int) -> int:
+    end = _LINE_END.search(block, start)
     return len(block) if end is None else end.end()
 
 
-def _record_end(block: bytes, start: int, mark: bytes, most: int) -> int:
+def _record_end(block: bytes, start: int, delimiter: bytes, most: int) -> int:
     """Return where the record ends that starts here; ``start`` if its quotes do not close."""
     end = start
     for _ in range(most):
         end = _line_end(block, end)
         if end - start > _LONGEST:
             break
-        if all(quoted[1] for quoted in _QUOTED[mark].finditer(block[start:end])):
+        if all(quoted[1] for quoted in _QUOTED[delimiter].finditer(block[start:end])):
             return end
         if end == len(block):
             break
@@ -285,7 +285,7 @@ def _parsed(
     from pyarrow import csv as arrow
 
     # Named by their places: a header may name two alike.
-    names = [str(place) for place in range(width)]
+    names = [str(column) for column in range(width)]
     try:
         return arrow.read_csv(
             pyarrow.py_buffer(block),
@@ -294,11 +294,13 @@ def _parsed(
                 block_size=len(block) + 1, use_threads=False, column_names=names
             ),
             parse_options=arrow.ParseOptions(
-                delimiter=_mark(form).decode(), newlines_in_values=True, invalid_row_handler=skip
+                delimiter=_delimiter(form).decode(),
+                newlines_in_values=True,
+                invalid_row_handler=skip,
             ),
             convert_options=arrow.ConvertOptions(
                 column_types=dict.fromkeys(names, pyarrow.binary()),
-                include_columns=[str(place) for place in places],
+                include_columns=[str(column) for column in places],
                 strings_can_be_null=True,
             ),
         )

@@ -194,7 +194,7 @@ def described(connection: Any, query: str) -> Columns:
         query = f"SELECT * FROM ({query}) AS described WHERE false"  # noqa: S608 - one SELECT
     _as_bytes(connection)
     with _streamed(connection, query) as result:
-        codes = [one[1] for one in result.cursor.description]
+        codes = [column[1] for column in result.cursor.description]
         return [
             (name, postgres and code in _POSTGRES_FLOATS)
             for name, code in zip(result.keys(), codes, strict=True)
@@ -211,11 +211,11 @@ def selected_rows(
     """
     backend = connection.dialect.name
     if backend in ("postgresql", "sqlite"):
-        listed = ", ".join(f"c{place}" for place in range(len(columns)))
-        fetched = [f"c{place}" for place in places]
+        listed = ", ".join(f"c{column}" for column in range(len(columns)))
+        fetched = [f"c{column}" for column in places]
         if backend == "postgresql":
             # A single float is first the double that it is; its own shortest digits are others.
-            kinds = ["::double precision" if columns[place][1] else "" for place in places]
+            kinds = ["::double precision" if columns[column][1] else "" for column in places]
             fetched = [f"CAST({c}{kind} AS text)" for c, kind in zip(fetched, kinds, strict=True)]
         named = ", ".join(fetched) or "1"
         query = f"WITH source ({listed}) AS ({query}) SELECT {named} FROM source"  # noqa: S608
@@ -223,7 +223,7 @@ def selected_rows(
     decode = _as_bytes(connection)
     with _streamed(connection, query) as result:
         for part in result.partitions():
-            yield [[decode(row[place]) for place in places] for row in part]
+            yield [[decode(row[column]) for column in places] for row in part]
 
 
 def _streamed(connection: Any, query: str) -> Any:

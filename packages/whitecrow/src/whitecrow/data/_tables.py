@@ -185,7 +185,7 @@ def _constant(text: str | None, arrow: Any) -> Any:
     return text_array([text or None])[0]
 
 
-def _arrow(written: object) -> Any:
+def _arrow(name: object) -> Any:
     """Return the Arrow type of a column; that of a structure for whatever is not read."""
     import pyarrow as pa
 
@@ -204,11 +204,11 @@ def _arrow(written: object) -> Any:
         "timestamp": pa.timestamp("us", "UTC"),
         "timestamp_ntz": pa.timestamp("us"),
     }
-    if not isinstance(written, str):
+    if not isinstance(name, str):
         return pa.struct([])
-    if decimal := _DECIMAL.fullmatch(written):
+    if decimal := _DECIMAL.fullmatch(name):
         return pa.decimal128(int(decimal[1]), int(decimal[2]))
-    return types.get(written, pa.struct([]))
+    return types.get(name, pa.struct([]))
 
 
 _AS_TEXT = ("UHUGEINT", "BIGNUM")  # numbers of DuckDB that Arrow has no room for
@@ -262,13 +262,18 @@ def open_duckdb(path: Path, chosen: TableChoice) -> Opened:
         }
         exported = relation.limit(0).to_arrow_table().schema
         schema = pyarrow.schema(
-            [(one.name, pyarrow.string() if one.name in as_text else one.type) for one in exported]
+            [
+                (field.name, pyarrow.string() if field.name in as_text else field.type)
+                for field in exported
+            ]
         )
 
     def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
         wanted = [
-            f"CAST({in_sql(one)} AS VARCHAR) AS {in_sql(one)}" if one in as_text else in_sql(one)
-            for one in names
+            f"CAST({in_sql(name)} AS VARCHAR) AS {in_sql(name)}"
+            if name in as_text
+            else in_sql(name)
+            for name in names
         ]
         with readable_as(path, readable):
             yield from table().select(*wanted).to_arrow_reader(BATCH)
@@ -313,7 +318,9 @@ def open_iceberg(path: Path, chosen: TableChoice) -> Opened:
         schema = schema_to_pyarrow(columns, include_field_ids=False)
         snapshot = scan.snapshot()
         manifests = [] if snapshot is None else snapshot.manifests(table.io)
-        entries = [one for manifest in manifests for one in manifest.fetch_manifest_entry(table.io)]
+        entries = [
+            entry for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io)
+        ]
         files: dict[Path, dict[str, Any]] = {}
         for data_file in (entry.data_file for entry in entries):
             if data_file.content != DataFileContent.DATA:
@@ -338,11 +345,13 @@ def open_iceberg(path: Path, chosen: TableChoice) -> Opened:
         }
         if len(numbered) != len(own):
             raise _refused(path, "files whose columns have no numbers")
-        lacking = [one.field_id for one in columns.fields if one.field_id not in numbered]
+        lacking = [field.field_id for field in columns.fields if field.field_id not in numbered]
         if partitioned.intersection(lacking):
             raise _refused(path, "partition columns that its files do not hold")
         return {
-            one.name: numbered[one.field_id] for one in columns.fields if one.field_id in numbered
+            field.name: numbered[field.field_id]
+            for field in columns.fields
+            if field.field_id in numbered
         }
 
     return open_parts(path.name, schema, files, stored)

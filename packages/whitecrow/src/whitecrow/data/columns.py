@@ -127,8 +127,8 @@ def _order(key: Array) -> Array:
     if key.dtype != object:
         return key
     texts = key.tolist()
-    places = {text: place for place, text in enumerate(sorted(set(texts) - {None}))}
-    return np.array([places.get(text, len(places)) for text in texts], dtype=np.int64)
+    ranks = {text: rank for rank, text in enumerate(sorted(set(texts) - {None}))}
+    return np.array([ranks.get(text, len(ranks)) for text in texts], dtype=np.int64)
 
 
 def _first_of_each(codes: Ints, keys: list[Array], room: Ints) -> Flags:
@@ -198,7 +198,7 @@ def convert(
     """
     notes = {} if mended is None else mended
     if column.type == "category":
-        return _checked_codes(_written(array, column), column, notes)
+        return _checked_codes(_texts(array, column), column, notes)
     if column.type == "text":
         values = texts(array).to_numpy(zero_copy_only=False)
         values, missing = _filled(values, values == np.array(None), column, column.fill, notes)
@@ -214,7 +214,7 @@ def as_read(array: Any, column: Column) -> Array:
     missing.
     """
     if column.type == "category":
-        values = np.array(_written(array, column).to_pylist(), dtype=object)
+        values = np.array(_texts(array, column).to_pylist(), dtype=object)
         return _filled(values, values == np.array(None), column, column.fill, {})[0]
     values, bad = convert(array, column)
     if column.type == "text":
@@ -233,8 +233,8 @@ def recovered(values: Array, column: Column) -> tuple[Array, Flags]:
     if column.type == "category":
         import pyarrow
 
-        written = pyarrow.array(values, pyarrow.string())
-        checked, bad = _checked_codes(written, column, {})
+        array = pyarrow.array(values, pyarrow.string())
+        checked, bad = _checked_codes(array, column, {})
     else:
         checked, bad = _checked_numbers(values, column, {})
     return checked, ~np.logical_or.reduce(list(bad.values()))
@@ -271,7 +271,7 @@ def _checked_numbers(
 
 
 def _checked_codes(
-    written: Any, column: Column, mended: dict[str, Array]
+    array: Any, column: Column, mended: dict[str, Array]
 ) -> tuple[Ints, dict[str, Array]]:
     """Return the codes of an Arrow array of texts in the card's order; -1 where there is none."""
     import pyarrow
@@ -279,8 +279,8 @@ def _checked_codes(
 
     assert column.categories is not None
     listed = pyarrow.array(column.categories, pyarrow.string())
-    places = compute.index_in(written, value_set=listed)
-    unread = places if column.outside == "missing" else written
+    places = compute.index_in(array, value_set=listed)
+    unread = places if column.outside == "missing" else array
     missing = unread.is_null().to_numpy(zero_copy_only=False)
     codes = places.fill_null(-1).to_numpy(zero_copy_only=False)
     fill = column.fill
@@ -300,7 +300,7 @@ def _filled(
     return np.where(missing, stand_in, values), np.zeros(len(values), dtype=bool)
 
 
-def _written(array: Any, column: Column) -> Any:
+def _texts(array: Any, column: Column) -> Any:
     return kinds(array) if column.format == "kind" else texts(array)
 
 
@@ -355,16 +355,16 @@ class Decoded:
         passing = [self.passes[name] for name in checked]
         rows = slice(None) if self.whole or not passing else np.logical_and.reduce(passing)
         values = np.empty((self.size, len(columns)))[rows]
-        for place, name in enumerate(columns):
-            values[:, place] = self.columns[name][rows]
+        for column, name in enumerate(columns):
+            values[:, column] = self.columns[name][rows]
         return values
 
     def every_matrix(self, columns: Sequence[str]) -> Matrix:
         rows = np.flatnonzero(~self.keep)
         values = np.empty((self.size, len(columns)))
-        for place, name in enumerate(columns):
-            values[: self.size - len(rows), place] = self.kept(name)
-            values[self.size - len(rows) :, place] = self.left(name, rows)
+        for column, name in enumerate(columns):
+            values[: self.size - len(rows), column] = self.kept(name)
+            values[self.size - len(rows) :, column] = self.left(name, rows)
         return values
 
     def every_text(self, name: str) -> Counter[str | None]:

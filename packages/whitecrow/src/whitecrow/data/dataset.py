@@ -142,8 +142,8 @@ class Dataset:
         for name in self.card.deciding(columns):
             passing &= recovered(self.left_out[name], self.card.column(name))[1]
         matrix = np.empty((int(passing.sum()), len(columns)))
-        for place, name in enumerate(columns):
-            matrix[:, place] = recovered(self.left_out[name][passing], self.card.column(name))[0]
+        for column, name in enumerate(columns):
+            matrix[:, column] = recovered(self.left_out[name][passing], self.card.column(name))[0]
         return matrix
 
     def values(self, column: str) -> Array:
@@ -175,8 +175,8 @@ class Dataset:
         passing = rows < self._size
         whole = bool(passing.all())
         chosen = slice(None) if whole else passing  # without a copy of the numbers of the rows
-        for place, name in enumerate(columns):
-            matrix[chosen, place] = self._columns[name][rows[chosen]]
+        for column, name in enumerate(columns):
+            matrix[chosen, column] = self._columns[name][rows[chosen]]
         if not whole:
             matrix[~passing] = self._also(columns)[rows[~passing] - self._size]
         return matrix
@@ -188,8 +188,8 @@ class Dataset:
         """
         also = self._also([key.column for key in keys])
         groups = tuple(
-            key.of(np.concatenate([values, also[:, place].astype(values.dtype)]))
-            for place, key in enumerate(keys)
+            key.of(np.concatenate([values, also[:, column].astype(values.dtype)]))
+            for column, key in enumerate(keys)
             for values in [self.values(key.column)]
         )
         return groups, np.ones(self._size + len(also), dtype=np.int64)
@@ -204,8 +204,8 @@ class Dataset:
                 raise InvalidInput(f"The column {name!r} is text; distances need numbers.")
         also = self._also(columns)
         values = np.empty((self._size + len(also), len(columns)), dtype=np.float64)
-        for place, name in enumerate(columns):
-            values[: self._size, place] = self._columns[name]
+        for column, name in enumerate(columns):
+            values[: self._size, column] = self._columns[name]
         values[self._size :] = also
         return values
 
@@ -278,5 +278,5 @@ def intake_words(intake: Intake) -> str:
 def _listed(reasons: Mapping[str, int]) -> str:
     if not reasons:
         return ""
-    most = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+    most = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     return f" ({'; '.join(f'{reason} {number:,}' for reason, number in most)})"

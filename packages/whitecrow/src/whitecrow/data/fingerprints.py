@@ -51,19 +51,19 @@ def file_states(path: Path) -> FileStates:
     return states
 
 
-def file_mark(states: FileStates, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the mark of files, and the digests to be known next time.
+def files_fingerprint(states: FileStates, stored: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the fingerprint of files, and the digests to be known next time.
 
-    ``known`` is what an earlier call returned.
+    ``stored`` is what an earlier call returned.
     """
     digests: dict[str, Any] = {}
     for file, state in states.items():
-        earlier = known.get(file)
+        earlier = stored.get(file)
         same = earlier is not None and earlier[0] == state
         digests[file] = earlier if same else [state, _file_digest(file)]
     total = sum(int(digest, 16) for _, digest in digests.values()) % _MODULUS
     before = time.time_ns() - _A_MOMENT_NS
-    lasting = {file: known for file, known in digests.items() if known[0][-1] < before}
+    lasting = {file: digest for file, digest in digests.items() if digest[0][-1] < before}
     return f"files:{len(digests)}:{total:064x}", lasting
 
 
@@ -77,7 +77,7 @@ def _file_digest(file: str) -> str:
         return hashlib.file_digest(content, "blake2b").hexdigest()[:64]
 
 
-class RowMark:
+class RowFingerprint:
     """Adds up the rows of a table, batch by batch, in any order.
 
     To ``keep`` 16 bytes a row is for :meth:`chunks`.
@@ -85,7 +85,7 @@ class RowMark:
     Examples
     --------
     >>> import pyarrow
-    >>> one, other = RowMark(), RowMark()
+    >>> one, other = RowFingerprint(), RowFingerprint()
     >>> for age in ([30.0, 31.0], [90.0]):
     ...     one.add(pyarrow.record_batch({"age": age}))
     >>> other.add(pyarrow.record_batch({"age": [90.0, 31.0, 30.0]}))
@@ -100,7 +100,7 @@ class RowMark:
         self._rows: list[Words] | None = [] if keep else None
 
     def __repr__(self) -> str:
-        return "<mark withheld>"
+        return "<fingerprint withheld>"
 
     def add(self, batch: Any) -> None:
         """Take in a batch of rows (Arrow)."""
@@ -117,20 +117,20 @@ class RowMark:
                 self._rows.append(np.stack(lanes, axis=1))
 
     def text(self) -> str:
-        """Return the mark of all rows so far."""
+        """Return the fingerprint of all rows so far."""
         names = self._named(8).hexdigest()
         sums = ":".join(f"{total % (1 << 64):016x}" for total in self._sums)
         return f"rows:{self._count}:{names}:{sums}"
 
-    def chunks(self, known: Iterable[str] = ()) -> dict[str, str]:
+    def chunks(self, earlier: Iterable[str] = ()) -> dict[str, str]:
         """Return a digest of each run of rows, by the number of rows up to its end.
 
-        The first rows are cut as in the chunks ``known`` of an earlier revision, so that rows that
+        The first rows are cut as in the ``earlier`` chunks of another revision, so that rows that
         follow make chunks of their own.
         """
         assert self._rows is not None
         rows = np.concatenate(self._rows) if self._rows else np.empty((0, len(_LANES)), np.uint64)
-        ends = sorted(int(label.partition(":")[2]) for label in known if label.startswith("rows:"))
+        ends = sorted(int(name.partition(":")[2]) for name in earlier if name.startswith("rows:"))
         last = ends[-1] if ends else 0
         ends = [end for end in ends if end < len(rows)]
         ends += [*range(last + _CHUNK, len(rows), _CHUNK), *([len(rows)] if len(rows) else [])]
@@ -149,13 +149,12 @@ class RowMark:
         return hashlib.blake2b(names.encode(), digest_size=size, person=person)
 
 
-def added_marks(marks: Iterable[str]) -> str:
-    """Return the mark of rows that were marked in parts."""
-    counted = [mark.split(":") for mark in marks]
+def joined_fingerprints(texts: Iterable[str]) -> str:
+    """Return the fingerprint of rows that were read in parts."""
+    counted = [text.split(":") for text in texts]
     parts = [part for part in counted if part[1] != "0"] or counted
     sums = [
-        sum(int(part[place], 16) for part in parts) % (1 << 64)
-        for place in range(3, 3 + len(_LANES))
+        sum(int(part[lane], 16) for part in parts) % (1 << 64) for lane in range(3, 3 + len(_LANES))
     ]
     records = sum(int(part[1]) for part in parts)
     return f"rows:{records}:{parts[0][2]}:" + ":".join(f"{total:016x}" for total in sums)
@@ -199,7 +198,7 @@ def _words(column: Any) -> Words:
         whole = column.cast(pa.int8()) if types.is_boolean(kind) else column.view(pa.int32())
         parts = [np.asarray(compute.fill_null(whole, 0)).astype(np.int64).view(np.uint64)]
     elif types.is_struct(kind):
-        parts = [_words(column.field(place)) for place in range(kind.num_fields)]
+        parts = [_words(column.field(index)) for index in range(kind.num_fields)]
     elif types.is_temporal(kind):
         width = kind.bit_width // 32
         stop = column.offset + len(column)
@@ -243,8 +242,8 @@ def _list_words(column: Any) -> Words:
     lengths = np.asarray(compute.fill_null(compute.list_value_length(column), 0)).astype(np.int64)
     values = _words(compute.list_flatten(column))
     ends = np.cumsum(lengths)
-    place = np.arange(len(values)) - np.repeat(ends - lengths, lengths)
-    mixed = _hashed([values, place.astype(np.uint64)], _LANES[1])
+    index = np.arange(len(values)) - np.repeat(ends - lengths, lengths)
+    mixed = _hashed([values, index.astype(np.uint64)], _LANES[1])
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
     return _hashed([lengths.astype(np.uint64), sums[ends] - sums[ends - lengths]], _LANES[0])
 
@@ -268,7 +267,7 @@ def _text_words(column: Any) -> Words:
     if texts or octets:
         column = column.cast(pa.binary())
     else:
-        listed = [None if one is None else str(one).encode() for one in column.to_pylist()]
+        listed = [None if value is None else str(value).encode() for value in column.to_pylist()]
         column = pa.array(listed, pa.binary())
     coded = column.dictionary_encode(null_encoding="encode")
     hashes = [

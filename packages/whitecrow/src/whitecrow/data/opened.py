@@ -93,7 +93,7 @@ def parquet_files(path: Path) -> list[Path]:
 def files_of(path: Path) -> list[Path]:
     """Return every file that decides which records a file or folder holds."""
     if is_lake(path):
-        return sorted(one for one in path.rglob("*") if one.is_file())
+        return sorted(file for file in path.rglob("*") if file.is_file())
     if path.is_dir():
         return parquet_files(path)
     # What DuckDB has not yet moved into the file itself.
@@ -209,7 +209,7 @@ def _footer(path: Path) -> tuple[Any, tuple[int, ...]]:
     """Return the schema, and how many rows each group of rows has."""
     with readable_as(path, "Parquet"), _file(path) as file:
         about = file.metadata
-        groups = tuple(about.row_group(place).num_rows for place in range(about.num_row_groups))
+        groups = tuple(about.row_group(index).num_rows for index in range(about.num_row_groups))
         return file.schema_arrow, groups
 
 
@@ -226,7 +226,7 @@ def _file(path: Path) -> Any:
 def _kinds(schema: Any, name: str) -> set[str]:
     """Return what a column holds; nothing if there is not one column of that name."""
     places = schema.get_all_field_indices(name)
-    return {_kind(schema.field(place).type) for place in places if len(places) == 1}
+    return {_kind(schema.field(index).type) for index in places if len(places) == 1}
 
 
 def _kind(arrow: Any) -> str:

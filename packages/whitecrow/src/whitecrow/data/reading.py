@@ -120,7 +120,7 @@ def bare_card(schema: Any, name: str) -> Card:
         )
     if not named:
         raise InvalidInput("The data have no column with a name.")
-    return Card(name, tuple(Column(one.name, _kind(one.type), source="schema") for one in named))
+    return Card(name, tuple(Column(each.name, _kind(each.type), source="schema") for each in named))
 
 
 def schema_card(source: object, how: Card | None = None) -> Card:

@@ -210,8 +210,8 @@ def _of_strings(series: Any) -> Any:
     import pyarrow
 
     # Where the frame does not say so itself, that all are texts was told from the values.
-    said = series.dtype != object
-    return pyarrow.array(series, from_pandas=True) if said else _of_objects(series)
+    typed = series.dtype != object
+    return pyarrow.array(series, from_pandas=True) if typed else _of_objects(series)
 
 
 def _of_categories(series: Any) -> Any:

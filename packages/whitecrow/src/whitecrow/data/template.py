@@ -43,16 +43,16 @@ def template(source: object) -> str:
     name = "age"
     """
     card, guessed = drafted_card(source)
-    mark = "  # guessed from the first rows: check" if guessed else ""
+    comment = "  # guessed from the first rows: check" if guessed else ""
     parts = [_HEAD.format(name=json.dumps(card.name))]
     for column in card.columns:
-        kind = f'type = "{column.type}"{mark}'
+        kind = f'type = "{column.type}"{comment}'
         lines = ["[[columns]]", f"name = {json.dumps(column.name)}", kind]
         parts.append("\n".join([*lines, _LIMITS[column.type]]) + "\n")
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
-def written(card: Card, *, draft: str = "", note: str = "") -> str:
+def card_toml(card: Card, *, draft: str = "", note: str = "") -> str:
     """Return the TOML of a card, with a note at its head.
 
     A ``draft`` names the priced question that drafted it; such a card is refused until a custodian
@@ -60,7 +60,7 @@ def written(card: Card, *, draft: str = "", note: str = "") -> str:
 
     Examples
     --------
-    >>> print(written(Card("toy", (Column("age", lower=0, upper=120),))))
+    >>> print(card_toml(Card("toy", (Column("age", lower=0, upper=120),))))
     name = "toy"
     unit = "record"
     size_public = false
@@ -86,7 +86,7 @@ def written(card: Card, *, draft: str = "", note: str = "") -> str:
         lines += [f"{_key(key)} = {_value(text)}" for key, text in card.sources.items()]
     for column in card.columns:
         lines += ["", "[[columns]]"]
-        lines += [f"{key} = {_value(value)}" for key, value in _said(column).items()]
+        lines += [f"{key} = {_value(value)}" for key, value in _facts(column).items()]
     return "\n".join(lines) + "\n"
 
 
@@ -94,7 +94,7 @@ def _key(name: str) -> str:
     return name if _BARE.fullmatch(name) else json.dumps(name)
 
 
-def _said(column: Column) -> dict[str, object]:
+def _facts(column: Column) -> dict[str, object]:
     facts = column.to_json()
     if column.type == "date":
         for key in {"lower", "upper", "fill"} & set(facts):
@@ -107,7 +107,7 @@ def _said(column: Column) -> dict[str, object]:
 def _value(value: object) -> str:
     """Write a value: JSON's texts, lists and numbers are TOML's too, but for DEL."""
     if isinstance(value, list):
-        return f"[{', '.join(_value(one) for one in value)}]"
+        return f"[{', '.join(_value(item) for item in value)}]"
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_key(key)} = {_value(one)}' for key, one in value.items())} }}"
+        return f"{{ {', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())} }}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -54,8 +54,8 @@ def contributions(model: Model, columns: tuple[Encoder, ...], rows: Floats) -> F
         if len(tables):
             told = [surprises[tables.cells(table, coordinates)] for table in range(len(tables))]
             away = np.stack(told, axis=1) @ weights
-        for place, (grid, own) in enumerate(zip(model.grids, alone, strict=True)):
-            away[:, place] += own[grid.codes(part[:, place])]
+        for column, (grid, own) in enumerate(zip(model.grids, alone, strict=True)):
+            away[:, column] += own[grid.codes(part[:, column])]
         whole = np.abs(away).sum(axis=1, keepdims=True)
         share = np.divide(away, whole, out=np.zeros_like(away), where=whole > 0)
         added[first : first + BLOCK] = share * scores[first : first + BLOCK, None]
@@ -119,8 +119,8 @@ def why_column(names: Sequence[str], batch: Any, rows: Int64s, added: Floats) ->
     texts: list[str | None] = [None] * batch.num_rows
     for row, parts in zip(rows.tolist(), added, strict=True):
         texts[row] = "; ".join(
-            f"{names[place]} {_shown(batch.column(place)[row].as_py())} (+{parts[place]:.2f})"
-            for place in top_reasons(parts)
+            f"{names[column]} {_shown(batch.column(column)[row].as_py())} (+{parts[column]:.2f})"
+            for column in top_reasons(parts)
         )
     return pyarrow.array(texts, pyarrow.string())
 
@@ -128,7 +128,7 @@ def why_column(names: Sequence[str], batch: Any, rows: Int64s, added: Floats) ->
 def top_reasons(added: Floats) -> list[int]:
     """Return the places of up to three columns that add most to a score, the most first."""
     most = np.argsort(-added, kind="stable")[:_MOST_REASONS]
-    return [int(place) for place in most if added[place] > 0]
+    return [int(column) for column in most if added[column] > 0]
 
 
 def _shown(value: object) -> str:
@@ -224,7 +224,7 @@ def top_outliers(detector: Detector, data: Any, top: int) -> TopOutliers:
 
     limit = next((sold.score for sold in detector.thresholds if sold.score is not None), None)
     records = unscored = outliers = 0
-    kept: list[tuple[float, int, Any]] = []
+    leading: list[tuple[float, int, Any]] = []
     for table in detector.scored(data, reasons=True):
         scores = table["score"].to_numpy()
         scored = np.flatnonzero(~np.isnan(scores))
@@ -232,14 +232,14 @@ def top_outliers(detector: Detector, data: Any, top: int) -> TopOutliers:
         outliers += 0 if limit is None else int((scores[scored] > limit).sum())
         best = scored[np.argsort(-scores[scored], kind="stable")][:top]
         added = np.stack([table[f"adds {name}"].to_numpy() for name in detector.columns], axis=1)
-        kept += [(float(scores[row]), records + int(row), added[row]) for row in best]
+        leading += [(float(scores[row]), records + int(row), added[row]) for row in best]
         records += len(scores)
-        kept = sorted(kept, key=lambda record: (-record[0], record[1]))[:top]
+        leading = sorted(leading, key=lambda record: (-record[0], record[1]))[:top]
     rows = []
-    for score, row, added in kept:
+    for score, row, added in leading:
         reasons = tuple((detector.columns[at], float(added[at])) for at in top_reasons(added))
         rows.append(Outlier(row + 1, score, limit is not None and score > limit, reasons))
     dicts = [{name: getattr(outlier, name) for name, _ in _TABLE} for outlier in rows]
     table = pyarrow.Table.from_pylist(dicts, schema=pyarrow.schema(_TABLE))
-    framed = like(data, table, [row for _, row, _ in kept])
+    framed = like(data, table, [row for _, row, _ in leading])
     return TopOutliers(records, unscored, limit, outliers, tuple(rows), framed)

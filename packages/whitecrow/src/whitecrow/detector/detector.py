@@ -17,7 +17,7 @@ from whitecrow.card import Card, Column, date_text
 from whitecrow.detector import scoring
 from whitecrow.detector.arithmetic import Flags, Floats, Int64s
 from whitecrow.detector.contributions import TopOutliers, contributions, top_outliers, why_column
-from whitecrow.detector.file import MARK, fields_of, packed
+from whitecrow.detector.file import MAGIC, fields_of, packed
 from whitecrow.detector.model import Model, Threshold
 from whitecrow.detector.records import Progress, as_table, batches, like, one_record
 from whitecrow.errors import InvalidInput, invalid
@@ -547,7 +547,7 @@ class Detector:
             octets = Path(path).read_bytes()
         except OSError as error:
             raise InvalidInput(f"The detector {str(path)!r} cannot be read: {error}.") from None
-        if octets[: len(MARK)] != MARK:
+        if octets[: len(MAGIC)] != MAGIC:
             raise InvalidInput(
                 f"{Path(path).name!r} is not a detector file. Detector files are what "
                 "`whitecrow learn --out FILE` and Detector.save write; to score records: "
@@ -579,8 +579,8 @@ class Detector:
 
 def usual(detector: Detector, name: str) -> str:
     """Say where the middle 98 % of a column's released distribution lie, or its common values."""
-    place = detector.columns.index(name)
-    grid, share = detector.model.grids[place], detector.model.shares[place]
+    index = detector.columns.index(name)
+    grid, share = detector.model.grids[index], detector.model.shares[index]
     column = detector.card.column(name)
     if not grid.ordered:
         common = np.argsort(-share, kind="stable")[:3]

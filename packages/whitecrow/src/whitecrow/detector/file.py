@@ -32,7 +32,7 @@ from whitecrow.detector.model import CUTS, PARTS, SPAN, Grid, Model, Tables, Thr
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy import DifferentialPrivacy
 
-MARK = b"WCROWDET"
+MAGIC = b"WCROWDET"
 VERSION = 6
 _HEAD = struct.Struct("<8sHI")
 _MOST = 1 << 28  # a detector is far smaller than this
@@ -49,15 +49,15 @@ def packed(models: Sequence[Model], about: Mapping[str, Any]) -> bytes:
     # Counts are noisy: looking harder takes twenty times as long and saves one byte in fifty.
     squeezed = zlib.compress(b"".join(planes for _, planes in parts), 6)
     version = max(6 if m.clear else 5 if m.fits else 4 if m.near else 3 for m in models)
-    body = _HEAD.pack(MARK, version, len(header)) + header + squeezed
+    body = _HEAD.pack(MAGIC, version, len(header)) + header + squeezed
     return body + hashlib.sha256(body).digest()
 
 
 def _part(model: Model) -> tuple[dict[str, Any], bytes]:
     arrays = {
         "shares": np.concatenate([np.rint(share * PARTS) for share in model.shares]),
-        "logarithms": np.concatenate([np.diff(look[0], prepend=0) for look in model.looks]),
-        "ranks": np.concatenate([np.diff(look[1], prepend=0) for look in model.looks]),
+        "logarithms": np.concatenate([np.diff(pair[0], prepend=0) for pair in model.looks]),
+        "ranks": np.concatenate([np.diff(pair[1], prepend=0) for pair in model.looks]),
         "start": model.tables.start,
         "axis": model.tables.axis,
         "offset": model.tables.offset,
@@ -175,15 +175,17 @@ def _sound(model: Model) -> bool:
         and [len(share) for share in model.shares] == cells
         and all(share.min() >= 0.0 and share.sum() == 1.0 for share in model.shares)
         and all(
-            look.shape == (2, size) and int(look.min()) >= 0 and int(look.max()) <= SPAN
-            for look, size in zip(model.looks, cells, strict=True)
+            coordinates.shape == (2, size)
+            and int(coordinates.min()) >= 0
+            and int(coordinates.max()) <= SPAN
+            for coordinates, size in zip(model.looks, cells, strict=True)
         )
     )
 
 
 def fields_of(octets: bytes) -> dict[str, Any]:
     """Return the fields of a detector."""
-    if len(octets) < _HEAD.size + 32 or octets[:8] != MARK:
+    if len(octets) < _HEAD.size + 32 or octets[:8] != MAGIC:
         raise InvalidInput("This is not a detector file.")
     _, version, length = _HEAD.unpack_from(octets)
     if not 2 <= version <= VERSION:

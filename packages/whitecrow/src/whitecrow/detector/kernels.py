@@ -34,22 +34,22 @@ def _find(values, edges, origin, pace, marks, steps, cells):  # type: ignore[no-
 
 
 @compiled(nogil=True)
-def encode(values, edges, origin, pace, marks, steps, look, target):  # type: ignore[no-untyped-def]
+def encode(values, edges, origin, pace, marks, steps, encoded, target):  # type: ignore[no-untyped-def]
     """Write what is known of each value's cell."""
     cells = np.empty(len(values), dtype=np.int32)
     _find(values, edges, origin, pace, marks, steps, cells)
-    for row in range(look.shape[0]):
+    for row in range(encoded.shape[0]):
         for i in range(len(values)):
-            target[row, i] = look[row, cells[i]]
+            target[row, i] = encoded[row, cells[i]]
 
 
 @compiled(nogil=True)
-def encode_scored(values, edges, origin, pace, marks, steps, known, first, second, scores):  # type: ignore[no-untyped-def]
+def encode_scored(values, edges, origin, pace, marks, steps, encoded, first, second, scores):  # type: ignore[no-untyped-def]
     """Write two coordinates of each value, and add to its record's score what it is worth alone."""
     cells = np.empty(len(values), dtype=np.int32)
     _find(values, edges, origin, pace, marks, steps, cells)
     for i in range(len(values)):
-        packed = known[cells[i]]
+        packed = encoded[cells[i]]
         first[i] = packed & 0xFFFF
         second[i] = packed >> 16 & 0xFFFF
         scores[i] += packed >> 32
@@ -62,8 +62,8 @@ def add_counts(coordinates, start, axis, offset, pace, stride, base, counts):  #
     cells = np.empty(n, dtype=np.int32)
     for table in range(len(start) - 1):
         cells[:] = 0
-        for place in range(start[table], start[table + 1]):
-            row, off, speed, step = axis[place], offset[place], pace[place], stride[place]
+        for index in range(start[table], start[table + 1]):
+            row, off, speed, step = axis[index], offset[index], pace[index], stride[index]
             for i in range(n):
                 cells[i] += step * ((coordinates[row, i] + off) * speed >> _SHIFT)
         own = counts[base[table] : base[table + 1]]
@@ -74,7 +74,7 @@ def add_counts(coordinates, start, axis, offset, pace, stride, base, counts):  #
 
 
 @compiled(nogil=True)
-def add_scores(coordinates, start, axis, offset, pace, stride, base, worth, scores):  # type: ignore[no-untyped-def]
+def add_scores(coordinates, start, axis, offset, pace, stride, base, points, scores):  # type: ignore[no-untyped-def]
     """Add to each record's score what its cell of every table is worth.
 
     No table has more cells than 16 bits can number, and none of its bins is farther: that many
@@ -86,17 +86,17 @@ def add_scores(coordinates, start, axis, offset, pace, stride, base, worth, scor
     for table in range(tables):
         mine = cells[table & 3]
         mine[:] = 0
-        for place in range(start[table], start[table + 1]):
-            values, off = coordinates[axis[place]], offset[place]
-            speed, step = np.uint32(pace[place]), stride[place]
+        for index in range(start[table], start[table + 1]):
+            values, off = coordinates[axis[index]], offset[index]
+            speed, step = np.uint32(pace[index]), stride[index]
             for i in range(n):
                 shifted = np.uint32(np.uint16(values[i] + off))
                 mine[i] += np.uint16(step * np.uint16(shifted * speed >> _SHIFT))
         if table & 3 == 3:
-            first = worth[base[table - 3] : base[table - 2]]
-            second = worth[base[table - 2] : base[table - 1]]
-            third = worth[base[table - 1] : base[table]]
-            fourth = worth[base[table] : base[table + 1]]
+            first = points[base[table - 3] : base[table - 2]]
+            second = points[base[table - 2] : base[table - 1]]
+            third = points[base[table - 1] : base[table]]
+            fourth = points[base[table] : base[table + 1]]
             for i in range(n):
                 scores[i] += (
                     first[min(cells[0, i], len(first) - 1)]
@@ -105,6 +105,6 @@ def add_scores(coordinates, start, axis, offset, pace, stride, base, worth, scor
                     + fourth[min(cells[3, i], len(fourth) - 1)]
                 )
     for table in range(tables & ~3, tables):
-        first = worth[base[table] : base[table + 1]]
+        first = points[base[table] : base[table + 1]]
         for i in range(n):
             scores[i] += first[min(cells[table & 3, i], len(first) - 1)]

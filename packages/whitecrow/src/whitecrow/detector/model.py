@@ -87,17 +87,17 @@ class Tables:
         parts = []
         for first, last in pairwise(self.start):
             reach = np.zeros(1)
-            for place in range(first, last):
+            for index in range(first, last):
                 # The first axis of a table runs fastest.
-                own = self._reach(place, int(least[self.axis[place]]))
+                own = self._reach(index, int(least[self.axis[index]]))
                 reach = np.maximum(own[:, None], reach[None, :]).ravel()
             parts.append(reach)
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def _reach(self, place: int, least: int) -> Floats:
+    def _reach(self, index: int, least: int) -> Floats:
         """Return how far from the middle the bins of one axis lie on average."""
-        edges = np.arange(self.bins[place] + 1.0) * (1 << SHIFT) / self.pace[place]
-        edges = np.clip(edges - self.offset[place], min(least, SPAN), SPAN)
+        edges = np.arange(self.bins[index] + 1.0) * (1 << SHIFT) / self.pace[index]
+        edges = np.clip(edges - self.offset[index], min(least, SPAN), SPAN)
         low, high = (edges[:-1] - SPAN // 2) / UNIT, (edges[1:] - SPAN // 2) / UNIT
         width = np.maximum(high - low, 1.0 / UNIT)
         across = (low * low + high * high) / (2.0 * width)
@@ -107,9 +107,9 @@ class Tables:
     def cells(self, table: int, coordinates: Int32s) -> Int64s:
         """Return the cell of each record (coordinates by records), numbered through all tables."""
         cells = np.full(coordinates.shape[1], self.base[table], dtype=np.int64)
-        for place in range(self.start[table], self.start[table + 1]):
-            values = coordinates[self.axis[place]] + self.offset[place]
-            cells += self.stride[place] * (values * self.pace[place] >> SHIFT)
+        for index in range(self.start[table], self.start[table + 1]):
+            values = coordinates[self.axis[index]] + self.offset[index]
+            cells += self.stride[index] * (values * self.pace[index] >> SHIFT)
         return cells
 
 
@@ -267,7 +267,7 @@ PARTS = 1 << 30  # shares are multiples of one over this, so that a file holds t
 _LEAST_SPREAD = 0.2
 _RARE = 256.0
 _REACH = 16.0
-_MOST_WORTH = float(1 << 30)
+_MOST_POINTS = float(1 << 30)
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,13 +337,13 @@ class Model:
         records = max(self.records, 1.0)
         noisy = max(self.marginal_noise, 1.0) / records
         tails = []
-        for grid, share, look in zip(self.grids, self.shares, self.looks, strict=True):
+        for grid, share, coordinates in zip(self.grids, self.shares, self.looks, strict=True):
             bounded = grid.ordered and grid.lower is not None and not grid.apart
             floor = 1.0 / records if self.fits and bounded else noisy
             if grid.ordered:
                 part, first = share[grid.apart :], grid.apart
                 below = np.cumsum(part)
-                distance = np.abs(look[0, first:] - SPAN // 2) / UNIT
+                distance = np.abs(coordinates[0, first:] - SPAN // 2) / UNIT
                 away = distance - softlog(np.minimum(below, below[-1] - below + part), floor)
                 # Being missing is as strange as it is rare.
                 away = np.concatenate([-softlog(share[:first], floor), away])
@@ -357,14 +357,14 @@ class Model:
         """What each cell of each table adds to a score."""
         by_rank = self.tables.axis[self.tables.start[:-1]] >= len(self.grids)
         weights = np.where(by_rank, self.ranks, 1.0)
-        return self._worth(self.surprises, np.repeat(weights, self.tables.sizes))
+        return self._points(self.surprises, np.repeat(weights, self.tables.sizes))
 
     @cached_property
     def alone(self) -> tuple[Int32s, ...]:
         """What each cell of each column adds by itself: its tail, and tables of it alone."""
         # So the tables of one column cost nothing when records are scored.
         weight = self.tail * len(self.tables) / len(self.grids)
-        worths = [self._worth(tail, weight) for tail in self.tails]
+        worths = [self._points(tail, weight) for tail in self.tails]
         for table in np.flatnonzero(self.singles):
             axis = self.tables.axis[self.tables.start[table]]
             column, row = axis % len(self.grids), axis // len(self.grids)
@@ -381,9 +381,9 @@ class Model:
     @cached_property
     def joint(self) -> tuple[Tables, Int32s]:
         """The tables of several columns, and the worths of their cells."""
-        tables, kept = self.tables, ~self.singles
-        axes, cells = np.repeat(kept, np.diff(tables.start)), np.repeat(kept, tables.sizes)
-        lengths = np.diff(tables.start)[kept]
+        tables, selected = self.tables, ~self.singles
+        axes, cells = np.repeat(selected, np.diff(tables.start)), np.repeat(selected, tables.sizes)
+        lengths = np.diff(tables.start)[selected]
         return (
             Tables(
                 np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
@@ -397,25 +397,25 @@ class Model:
     def drawn(self, size: int, source: np.random.Generator) -> Floats:
         """Draw synthetic records from the released distributions, each column by itself."""
         rows = np.empty((size, len(self.grids)))
-        for place, (grid, share) in enumerate(zip(self.grids, self.shares, strict=True)):
+        for column, (grid, share) in enumerate(zip(self.grids, self.shares, strict=True)):
             cells = np.searchsorted(np.cumsum(share), source.random(size), side="right")
             cells = np.minimum(cells, grid.cells - 1) - grid.apart
             borders = grid.borders()
             low, high = borders[cells], borders[cells + 1]
             # Halved, the widest cell is no wider than a number; doubled, the bits are the same.
             values = (low / 2.0 + (high / 2.0 - low / 2.0) * source.random(size)) * 2.0
-            rows[:, place] = np.ceil(values - 0.5) if grid.whole else values
+            rows[:, column] = np.ceil(values - 0.5) if grid.whole else values
             if grid.lower is not None:
-                rows[:, place] = np.clip(rows[:, place], grid.lower, grid.upper)
+                rows[:, column] = np.clip(rows[:, column], grid.lower, grid.upper)
             if grid.apart:
-                rows[cells < 0, place] = grid.absent
+                rows[cells < 0, column] = grid.absent
         return rows
 
-    def _worth(self, deviations: Floats, weight: float | Floats) -> Int32s:
+    def _points(self, deviations: Floats, weight: float | Floats) -> Int32s:
         high = np.maximum(deviations, 0.0)
-        worth = deviations + self.peak * (high * high)
-        points = np.rint(worth * (POINTS * weight))
-        return np.clip(points, -_MOST_WORTH, _MOST_WORTH).astype(np.int32)
+        raised = deviations + self.peak * (high * high)
+        points = np.rint(raised * (POINTS * weight))
+        return np.clip(points, -_MOST_POINTS, _MOST_POINTS).astype(np.int32)
 
 
 def _standard(surprise: Floats, weight: Floats) -> Floats:

@@ -83,8 +83,8 @@ def raw_scores(
     coordinates = _coordinates(device, kernels, columns, rows)
     shape = device.put(np.array([len(rows), len(columns), len(tables)]))
     scores = device.put(np.zeros(len(rows), np.int64))
-    worth = device.put(worths if len(worths) else np.zeros(1, np.int32))
-    arrays = (coordinates, shape, *_layout(device, tables), worth, scores)
+    points = device.put(worths if len(worths) else np.zeros(1, np.int32))
+    arrays = (coordinates, shape, *_layout(device, tables), points, scores)
     kernels["add_scores"]((-(-len(rows) // _THREADS), 1), _THREADS, arrays)
     return device.fetch(scores)
 
@@ -93,18 +93,18 @@ def _coordinates(
     device: Device, kernels: Kernels, columns: tuple[scoring.Encoder, ...], rows: Floats
 ) -> Any:
     """Return the coordinates of records, as `scoring.coordinates_of` lays them out."""
-    kinds = columns[0].look.shape[0]
+    kinds = columns[0].encoded.shape[0]
     edges = [column.grid.edges for column in columns]
     begin = np.cumsum([0, *map(len, edges)])
-    place = np.cumsum([0, *(column.look.size for column in columns[:-1])])
+    starts = np.cumsum([0, *(column.encoded.size for column in columns[:-1])])
     target = device.put(np.empty(kinds * len(columns) * len(rows), np.int32))
     arrays = (
         device.put(np.ascontiguousarray(rows)),
         device.put(np.array([len(rows), len(columns), kinds])),
         device.put(np.concatenate([*edges, [0.0]])),  # never without an element
         device.put(begin),
-        device.put(np.concatenate([column.look.ravel() for column in columns])),
-        device.put(place),
+        device.put(np.concatenate([column.encoded.ravel() for column in columns])),
+        device.put(starts),
         target,
     )
     kernels["encode"]((-(-len(rows) // _THREADS), len(columns)), _THREADS, arrays)

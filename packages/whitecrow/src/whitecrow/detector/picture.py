@@ -26,8 +26,8 @@ _FARTHEST = 2.0**1020  # differences are still numbers
 
 def column_svg(detector: Detector, name: str) -> str:
     """Return a small picture of one column's released distribution."""
-    place, label = detector.columns.index(name), f"Released distribution of {name}"
-    grid, share = detector.model.grids[place], detector.model.shares[place]
+    index, label = detector.columns.index(name), f"Released distribution of {name}"
+    grid, share = detector.model.grids[index], detector.model.shares[index]
     column = detector.card.column(name)
     if not grid.ordered:
         values = [*(column.categories or ()), "missing"]
@@ -59,8 +59,8 @@ def draw(detector: Detector, path: Path) -> Path:
 
 def _draw_distribution(detector: Detector, name: str, axis: Any) -> None:
     """Draw the cumulative distribution of a column, or the shares of its categories."""
-    place = detector.columns.index(name)
-    grid, share = detector.model.grids[place], detector.model.shares[place]
+    index = detector.columns.index(name)
+    grid, share = detector.model.grids[index], detector.model.shares[index]
     if grid.ordered:
         # Of the values that are there; what is missing has no place on the axis.
         share = share[grid.apart :] / max(share[grid.apart :].sum(), 1e-9)
@@ -141,8 +141,8 @@ def draw_column(detector: Detector, name: str, record: Any, axes: Any) -> Any:
     """Draw the released distribution of a column, its middle 98 % shaded, and a record's value."""
     if name not in detector.columns:
         raise invalid("Detector.plot", "column", f"one of {', '.join(detector.columns)}", name)
-    place = detector.columns.index(name)
-    grid, share = detector.model.grids[place], detector.model.shares[place]
+    index = detector.columns.index(name)
+    grid, share = detector.model.grids[index], detector.model.shares[index]
     axis = _drawn_on(axes, 6, 3.5)
     _draw_distribution(detector, name, axis)
     title = f"{name}: usual is {usual(detector, name)}"

@@ -49,12 +49,12 @@ def batches(
         # Each column lies together, as scoring goes through them.
         rows = np.empty((len(card.columns), batch.num_rows)).T
         whole = np.ones(batch.num_rows, dtype=bool)
-        for place, column in enumerate(card.columns):
-            values, bad = convert(decoded(batch.column(place)), column)
+        for index, column in enumerate(card.columns):
+            values, bad = convert(decoded(batch.column(index)), column)
             missing = next(iter(bad.values()))
             if column.type == "category":
                 values = np.where(values < 0, rarest[column.name], values)
-            rows[:, place] = values
+            rows[:, index] = values
             whole &= ~missing
         yield rows, whole, batch
         done += batch.num_rows
@@ -91,7 +91,7 @@ def _framed(data: object, card: Card) -> Any:
                 f"got the shape {data.shape}."
             )
         return pyarrow.table(
-            {name: np.ascontiguousarray(data[:, place]) for place, name in enumerate(card.names)}
+            {name: np.ascontiguousarray(data[:, index]) for index, name in enumerate(card.names)}
         )
     return data
 

@@ -69,7 +69,7 @@ def sql_of(
                 '(format, or outside = "missing"). Score with Detector.scores, .duckdb or .spark: '
                 "they read it as the detector does."
             )
-    return _Text(detector, _DIALECTS[dialect]).written(parts, list(keep))
+    return _Text(detector, _DIALECTS[dialect]).query(parts, list(keep))
 
 
 class _Text:
@@ -84,23 +84,23 @@ class _Text:
         # Without a fence PostgreSQL writes each expression out wherever its name is used.
         self.fence = " OFFSET 0" if dialect is _POSTGRES else ""
         self.columns = [
-            (f"v{place}", f"{which}_{place}", encoder)
+            (f"v{index}", f"{which}_{index}", encoder)
             for which, model in enumerate(detector.models)
-            for place, encoder in enumerate(scoring.encoders(model))
+            for index, encoder in enumerate(scoring.encoders(model))
         ]
         """Of each model: the value, the end of the other names, and what its cells are."""
 
-    def written(self, table: list[str], keep: list[str]) -> str:
+    def query(self, table: list[str], keep: list[str]) -> str:
         source = ".".join(in_sql(part) for part in table)
-        kept = [f"k{place}" for place in range(len(keep))]
+        aliases = [f"k{index}" for index in range(len(keep))]
         columns = map(self.detector.card.column, self.detector.columns)
-        values = [f"{self._value(column)} AS v{place}" for place, column in enumerate(columns)]
-        first = [f"{in_sql(name)} AS {short}" for name, short in zip(keep, kept, strict=True)]
+        values = [f"{self._value(column)} AS v{index}" for index, column in enumerate(columns)]
+        first = [f"{in_sql(name)} AS {short}" for name, short in zip(keep, aliases, strict=True)]
         query = f"SELECT {_listed([*first, *values])} FROM {source}{self.fence}"  # noqa: S608 - names are quoted
         cells = self._buckets() if self.dialect is _POSTGRES else self._halvings()
         for parts, lists in (*cells, self._coordinates(), self._table_cells()):
-            query = f"SELECT {_listed([*kept, *parts])} FROM {_beside(query, lists)}{self.fence}"  # noqa: S608 - of our own making
-        last = [f"{short} AS {in_sql(name)}" for name, short in zip(keep, kept, strict=True)]
+            query = f"SELECT {_listed([*aliases, *parts])} FROM {_beside(query, lists)}{self.fence}"  # noqa: S608 - of our own making
+        last = [f"{short} AS {in_sql(name)}" for name, short in zip(keep, aliases, strict=True)]
         score, lists = self._score()
         chosen = _listed([*last, f"{score} AS score"])
         return f"SELECT {chosen} FROM {_beside(query, lists)}\n"  # noqa: S608 - as above
@@ -152,7 +152,7 @@ class _Text:
     def _halvings(self) -> Iterator[_Step]:
         """Choose the cell of each value, numbered from 1, as the compiled search does."""
         # First how many edges have a smaller guess, then a halving of the others in each step.
-        carried = [f"v{place}" for place in range(len(self.detector.columns))]
+        carried = [f"v{index}" for index in range(len(self.detector.columns))]
         edges = [f"e{end}" for _, end, _ in self.columns]
         guessed, lists = [], []
         for value, end, encoder in self.columns:
@@ -186,9 +186,9 @@ class _Text:
         """Choose what is known of each cell: two coordinates, and what it adds by itself."""
         chosen, lists = [], []
         for _, end, encoder in self.columns:
-            for row, look in enumerate(encoder.look):
+            for row, values in enumerate(encoder.encoded):
                 chosen.append(f"l{row}_{end}[c{end}] AS x{row}_{end}")
-                lists.append(f"{self._array(look, 'INTEGER')} AS l{row}_{end}")
+                lists.append(f"{self._array(values, 'INTEGER')} AS l{row}_{end}")
         return chosen, lists
 
     def _table_cells(self) -> _Step:
@@ -198,11 +198,11 @@ class _Text:
             tables, width = model.joint[0], len(model.grids)
             for table in range(len(tables)):
                 cell = "1"
-                for place in range(int(tables.start[table]), int(tables.start[table + 1])):
-                    row, column = divmod(int(tables.axis[place]), width)
-                    shifted = f"(x{row}_{which}_{column} + {tables.offset[place]})"
-                    binned = f"(({shifted} * {tables.pace[place]}) >> {SHIFT})"
-                    cell += f" + {tables.stride[place]} * {binned}"
+                for index in range(int(tables.start[table]), int(tables.start[table + 1])):
+                    row, column = divmod(int(tables.axis[index]), width)
+                    shifted = f"(x{row}_{which}_{column} + {tables.offset[index]})"
+                    binned = f"(({shifted} * {tables.pace[index]}) >> {SHIFT})"
+                    cell += f" + {tables.stride[index]} * {binned}"
                 chosen.append(f"{cell} AS t{which}_{table}")
         return chosen, []
 
@@ -210,7 +210,7 @@ class _Text:
         models, lists, scores = self.detector.models, [], []
         for which, model in enumerate(models):
             tables, worths = model.joint
-            terms = [f"x2_{which}_{place}" for place in range(len(model.grids))]
+            terms = [f"x2_{which}_{index}" for index in range(len(model.grids))]
             for table in range(len(tables)):
                 first, last = int(tables.base[table]), int(tables.base[table + 1])
                 name = f"{which}_{table}"
@@ -294,16 +294,16 @@ def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> A
     if not hasattr(data, "mapInArrow"):
         given = type(data).__name__
         raise invalid("Detector.spark", "data", "a Spark data frame, or Parquet files", given)
-    kept = list(data.columns if keep is None else keep)
-    if "score" in kept:
+    carried = list(data.columns if keep is None else keep)
+    if "score" in carried:
         raise invalid("Detector.spark", "keep", "without 'score', which is what is added", "score")
-    for name in (*kept, *detector.columns):
+    for name in (*carried, *detector.columns):
         if name not in data.columns:
             raise invalid("Detector.spark", "data", f"with a column {name!r}", data.columns)
     from pyspark.sql.types import DoubleType, StructField, StructType
 
     # A frame lends its own schema: what is added there, the frame believes to have.
-    fields = [data.schema[name] for name in kept]
+    fields = [data.schema[name] for name in carried]
     schema = StructType([*fields, StructField("score", DoubleType())])
     octets = detector.to_bytes()
     if files:
@@ -312,9 +312,9 @@ def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> A
         parts = parts_of(files, cores)
         if parts:
             numbers = spark.range(0, len(parts), 1, len(parts))
-            return numbers.mapInArrow(_Scoring(octets, tuple(kept), parts), schema)
-    needed = dict.fromkeys([*kept, *detector.columns])
-    return data.select(*map(quoted, needed)).mapInArrow(_Scoring(octets, tuple(kept)), schema)
+            return numbers.mapInArrow(_Scoring(octets, tuple(carried), parts), schema)
+    needed = dict.fromkeys([*carried, *detector.columns])
+    return data.select(*map(quoted, needed)).mapInArrow(_Scoring(octets, tuple(carried)), schema)
 
 
 def _stored(path: Path) -> tuple[tuple[File, ...], Any]:
@@ -328,11 +328,11 @@ def _stored(path: Path) -> tuple[tuple[File, ...], Any]:
     # Of names of folders Spark makes columns.
     plain = path.is_file() or not any(entry.is_dir() for entry in path.iterdir())
     # Columns that Spark reads as they are: the frame of scores has the types it finds.
-    alike = {pyarrow.bool_(), pyarrow.float32(), pyarrow.float64(), pyarrow.string()}
-    alike |= {pyarrow.int8(), pyarrow.int16(), pyarrow.int32(), pyarrow.int64(), pyarrow.date32()}
+    native = {pyarrow.bool_(), pyarrow.float32(), pyarrow.float64(), pyarrow.string()}
+    native |= {pyarrow.int8(), pyarrow.int16(), pyarrow.int32(), pyarrow.int64(), pyarrow.date32()}
     names = {name.casefold() for name in opened.schema.names}
     plain = plain and len(names) == len(opened.schema.names)
-    return (opened.files or ()) if plain and alike.issuperset(opened.schema.types) else (), frame
+    return (opened.files or ()) if plain and native.issuperset(opened.schema.types) else (), frame
 
 
 @lru_cache(maxsize=2)
@@ -348,7 +348,7 @@ class _Scoring:
     """What Spark's workers do with batches of records, or of numbers of parts they read."""
 
     octets: bytes
-    kept: tuple[str, ...]
+    carried: tuple[str, ...]
     parts: tuple[Part, ...] = ()
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -356,12 +356,12 @@ class _Scoring:
 
         detector = _loaded(self.octets)
         if self.parts:
-            needed = tuple(dict.fromkeys([*self.kept, *detector.columns]))
+            needed = tuple(dict.fromkeys([*self.carried, *detector.columns]))
             numbers = (number for batch in batches for number in batch.column(0).to_pylist())
             batches = (batch for n in numbers for batch in self.parts[n].batches(needed))
         for batch in batches:
             scores = detector.scores(pyarrow.Table.from_batches([batch]))
-            columns = [batch.column(name) for name in self.kept]
+            columns = [batch.column(name) for name in self.carried]
             yield pyarrow.record_batch(
-                [*columns, pyarrow.array(scores)], names=[*self.kept, "score"]
+                [*columns, pyarrow.array(scores)], names=[*self.carried, "score"]
             )

@@ -32,7 +32,7 @@ class Encoder:
     """Finds the cell of a value, and writes down what is known of the cell."""
 
     grid: Grid
-    look: Int32s  # what is written for each cell
+    encoded: Int32s  # what is written for each cell
 
     @cached_property
     def search(self) -> tuple[Floats, float, float, Int32s, int]:
@@ -44,11 +44,11 @@ class Encoder:
         """
         edges = self.grid.edges
         origin, pace, guesses = 0.0, 0.0, np.zeros(len(edges), dtype=np.int64)
-        apart = self.grid.apart  # the first edge is not among values, but far below them
+        first = self.grid.apart  # the first edge is not among values, but far below them
         with np.errstate(over="ignore", divide="ignore"):
-            wanted = float(_GUESSES / (edges[-1] - edges[apart])) if len(edges) > apart else 0.0
+            wanted = float(_GUESSES / (edges[-1] - edges[first])) if len(edges) > first else 0.0
             if 0.0 < wanted < np.inf:
-                origin, pace = float(edges[apart]), wanted
+                origin, pace = float(edges[first]), wanted
                 # The kernel's own arithmetic: a guess here is the guess there.
                 guesses = np.clip((edges - origin) * pace, 0.0, _GUESSES - 1.0).astype(np.int64)
         marks = np.searchsorted(guesses, np.arange(_GUESSES + 1)).astype(np.int32)
@@ -58,7 +58,7 @@ class Encoder:
     @cached_property
     def packed(self) -> Int64s:
         """The three rows in one number: a coordinate has 16 bits, what a value is worth 32."""
-        first, second, alone = self.look.astype(np.int64)
+        first, second, alone = self.encoded.astype(np.int64)
         return np.asarray(alone << 32 | second << 16 | first)
 
     def write(self, values: Floats, target: Int32s) -> None:
@@ -66,25 +66,25 @@ class Encoder:
         if _compiles(len(values)):
             from whitecrow.detector import kernels
 
-            kernels.encode(values, *self.search, self.look, target)
+            kernels.encode(values, *self.search, self.encoded, target)
         else:
-            target[:] = self.look[:, self.grid.codes(values)]
+            target[:] = self.encoded[:, self.grid.codes(values)]
 
 
 def encoders(model: Model) -> tuple[Encoder, ...]:
     """Return the encoders of a model's columns; the third row is what a value is worth alone."""
     return tuple(
-        Encoder(grid, np.ascontiguousarray(np.vstack([look, alone[None, :]])))
-        for grid, look, alone in zip(model.grids, model.looks, model.alone, strict=True)
+        Encoder(grid, np.ascontiguousarray(np.vstack([coordinates, alone[None, :]])))
+        for grid, coordinates, alone in zip(model.grids, model.looks, model.alone, strict=True)
     )
 
 
 def coordinates_of(columns: tuple[Encoder, ...], rows: Floats) -> Int32s:
     """Return the coordinates of records: all logarithmic ones, then all ranks, and so on."""
-    width, kinds = len(columns), columns[0].look.shape[0]
+    width, kinds = len(columns), columns[0].encoded.shape[0]
     coordinates = np.empty((kinds * width, len(rows)), dtype=np.int32)
-    for place, encoder in enumerate(columns):
-        encoder.write(np.ascontiguousarray(rows[:, place]), coordinates[place::width])
+    for index, encoder in enumerate(columns):
+        encoder.write(np.ascontiguousarray(rows[:, index]), coordinates[index::width])
     return coordinates
 
 
@@ -135,9 +135,9 @@ def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Floats, scor
         part = scores[first : first + BLOCK]
         if coordinates.shape[1] != len(part):  # the last may be shorter
             coordinates = np.empty((2 * width, len(part)), dtype=np.uint16)
-        for place, encoder in enumerate(columns):
-            values = np.ascontiguousarray(rows[first : first + BLOCK, place])
-            both = coordinates[place], coordinates[width + place]
+        for index, encoder in enumerate(columns):
+            values = np.ascontiguousarray(rows[first : first + BLOCK, index])
+            both = coordinates[index], coordinates[width + index]
             kernels.encode_scored(values, *encoder.search, encoder.packed, *both, part)
         kernels.add_scores(coordinates, *layout, worths, part)
 
@@ -145,7 +145,7 @@ def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Floats, scor
 def least(model: Model) -> int:
     """Return a score in units of worth that no record is below."""
     tables, worths = model.joint
-    low = sum(int(worth.min()) for worth in model.alone)
+    low = sum(int(points.min()) for points in model.alone)
     return low + int(np.minimum.reduceat(worths, tables.base[:-1]).sum(dtype=np.int64))
 
 

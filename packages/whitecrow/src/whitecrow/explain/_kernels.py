@@ -65,8 +65,8 @@ def grubbs(size, total, squares, share, side, terms):  # type: ignore[no-untyped
 
 
 @_part
-def lof(z, place, length, k, threshold, kd, first):  # type: ignore[no-untyped-def]
-    """LOF of ``z[place]`` among the ascending ``z[:length]``; ``kd`` and ``first`` are scratch.
+def lof(z, index, length, k, threshold, kd, first):  # type: ignore[no-untyped-def]
+    """LOF of ``z[index]`` among the ascending ``z[:length]``; ``kd`` and ``first`` are scratch.
 
     Only the neighbours of the record and of its neighbours are looked at.
     """
@@ -74,12 +74,12 @@ def lof(z, place, length, k, threshold, kd, first):  # type: ignore[no-untyped-d
         k = length - 1
     if k == 0:
         return NO
-    own = _windows(z, place, place + 1, max(0, place - k), length, k, kd, first)
+    own = _windows(z, index, index + 1, max(0, index - k), length, k, kd, first)
     ends = _windows(z, own, own + k + 1, max(0, own - k), length, k, kd, first)
     begins = first[own]
     _windows(z, begins, own, max(0, begins - k), length, k, kd, first)
     _windows(z, own + k + 1, ends + k + 1, ends, length, k, kd, first)
-    mine = _reachability(z, kd, place, own, k)
+    mine = _reachability(z, kd, index, own, k)
     total = -1.0  # the record's own term
     for j in range(own, own + k + 1):
         other = _reachability(z, kd, j, first[j], k)
@@ -123,11 +123,11 @@ def bin_of(low, high, bins):  # type: ignore[no-untyped-def]
     width = high - low
     if width == 0:
         return low, high
-    place = min((-low) * bins // width, bins - 1)
-    start = low - ((-place * width) // bins)
-    if place == bins - 1:
+    index = min((-low) * bins // width, bins - 1)
+    start = low - ((-index * width) // bins)
+    if index == bins - 1:
         return start, high
-    return start, low + ((place + 1) * width - 1) // bins
+    return start, low + ((index + 1) * width - 1) // bins
 
 
 # --- one context at a time: signatures of any length, in words of 64 bits -------------------------
@@ -317,16 +317,16 @@ def _nearest(y, cell, length, outer, bits, most, count, out_y, out_cell):  # typ
     for i in range(1 << bits):
         count[i] = 0
     mask = np.uint32((1 << bits) - 1)
-    kept = 0
+    size = 0
     for i in range(length):
         if not (cell[i] >> np.uint32(bits)) & ~outer:
             low = cell[i] & mask
             if count[low] < most:
                 count[low] += 1
-                out_y[kept] = y[i]
-                out_cell[kept] = low
-                kept += 1
-    return kept
+                out_y[size] = y[i]
+                out_cell[size] = low
+                size += 1
+    return size
 
 
 def direct_lof(signatures, cells, sides, settings, bits, start, stop, verdicts):  # type: ignore[no-untyped-def]
@@ -408,9 +408,9 @@ def _histogram(signatures, cells, sides, settings, bits, start, stop, nearest, t
             hi[i] = 0
         for cell in range(signatures.shape[0]):
             if not (signatures[cell] >> np.uint32(bits)) & ~outer:
-                place = signatures[cell] & mask
-                lo[place] = min(lo[place], low[cell])
-                hi[place] = max(hi[place], high[cell])
+                code = signatures[cell] & mask
+                lo[code] = min(lo[code], low[cell])
+                hi[code] = max(hi[code], high[cell])
         _fold_span(lo, hi, bits)
         a = _nearest(left, left_cell, len(left), outer, bits, most, count, a_y, a_cell)
         b = _nearest(right, right_cell, len(right), outer, bits, most, count, b_y, b_cell)

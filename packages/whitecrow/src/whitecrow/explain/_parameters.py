@@ -52,7 +52,7 @@ class DetectorChoice(Parameter[Rule, Any]):
     """When a record is an outlier: a name, a JSON object, or a detector."""
 
     control = "select"
-    written = '{"distance", "lof", "grubbs", "histogram"}, DistanceAnomaly or Detector'
+    type_text = '{"distance", "lof", "grubbs", "histogram"}, DistanceAnomaly or Detector'
     choices: ClassVar[Mapping[str, str]] = {
         "distance": "Few records near it (β, radius)",
         "lof": "Local outlier factor",
@@ -103,9 +103,9 @@ class DetectorChoice(Parameter[Rule, Any]):
         }
         return {"anyOf": [named, far, other]}
 
-    def to_text(self, written: Any) -> str:
-        if isinstance(written, str):
-            return written
+    def to_text(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
         raise TypeError("the detector's own options say it")
 
 
@@ -113,7 +113,7 @@ class UtilityChoice(Parameter[Utility, Any]):
     """What makes one context better than another: a name, a JSON object, or a utility."""
 
     control = "select"
-    written = '{"population", "overlap", "isolation"} or CustomUtility'
+    type_text = '{"population", "overlap", "isolation"} or CustomUtility'
     choices: ClassVar[Mapping[str, str]] = {
         "population": "many records in the context",
         "overlap": "many records in common with the start",
@@ -136,9 +136,9 @@ class UtilityChoice(Parameter[Utility, Any]):
         other = {"type": "object", "required": ["kind"], "properties": {"kind": kind}}
         return {"anyOf": [named, other]}
 
-    def to_text(self, written: Any) -> str:
-        if isinstance(written, str):
-            return written
+    def to_text(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
         raise TypeError("a utility of one's own has no short name")
 
 
@@ -146,7 +146,7 @@ class Start(Parameter[Mapping[str, tuple[Any, ...]], Mapping[str, Any]]):
     """A public context: for each attribute the values in it."""
 
     control = "object"
-    written = "mapping of attribute to values"
+    type_text = "mapping of attribute to values"
 
     def parse(self, value: object, owner: str) -> dict[str, tuple[Any, ...]]:
         if not isinstance(value, Mapping):
@@ -237,10 +237,10 @@ class DetectorOptions(Shortcuts):
         return asked
 
     @classmethod
-    def contract(cls, written: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def contract(cls, document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Say a detector by its name and options."""
-        rest, options = dict(written), {}
-        detector, utility = written.get("detector"), written.get("utility")
+        rest, options = dict(document), {}
+        detector, utility = document.get("detector"), document.get("utility")
         if isinstance(detector, Mapping) and detector.get("kind") in _OPTIONS:
             rest["detector"] = detector["kind"]
             names = _OPTIONS[detector["kind"]]

@@ -293,16 +293,16 @@ def register_utility(utility: CustomUtility) -> CustomUtility:
 
 def utility_from_json(data: str | Mapping[str, Any]) -> Utility:
     """Build a utility from its name or from the JSON object it wrote."""
-    written: dict[str, Any] = {"kind": data} if isinstance(data, str) else dict(data)
-    kind, name = written.get("kind"), written.get("name")
+    document: dict[str, Any] = {"kind": data} if isinstance(data, str) else dict(data)
+    kind, name = document.get("kind"), document.get("name")
     for simple in (Population, Overlap):
         if kind == simple.kind:
             return simple()
     if kind == Isolation.kind:
-        return Isolation(written.get("crowd"))
+        return Isolation(document.get("crowd"))
     if kind == CustomUtility.kind and isinstance(name, str):
         utility = _REGISTERED.get(name)
-        if utility is not None and utility.to_json() == written:
+        if utility is not None and utility.to_json() == document:
             return utility
         raise InvalidInput(f"The utility {name!r} is not registered here in this form.")
     must = "one of population, overlap, isolation, or a CustomUtility"

@@ -100,10 +100,10 @@ class DataGraph:
             self._levels = _tally(scores, self.matching())
         return self._levels
 
-    def member(self, level: int, place: int) -> int:
+    def member(self, level: int, index: int) -> int:
         """Return one of the matching contexts of that utility, by its place among them."""
         assert self._all_scores is not None
-        return int(np.flatnonzero(self.matching() & (self._all_scores == level))[place])
+        return int(np.flatnonzero(self.matching() & (self._all_scores == level))[index])
 
     def _score(self, sums: Sums, contexts: Sequence[int]) -> Counts:
         """Turn sums over cells into utilities."""
@@ -162,7 +162,7 @@ class DataGraph:
                 every = np.arange(len(contexts), dtype=np.uint64)
                 chosen = np.bitwise_count((every >> np.uint64(shift)) & np.uint64(mask))
             else:
-                chosen = np.array([(one >> shift & mask).bit_count() for one in contexts])
+                chosen = np.array([(context >> shift & mask).bit_count() for context in contexts])
             shapes = shapes * attribute.size + chosen
         return shapes
 

@@ -356,7 +356,7 @@ class Explain(Question):
         context = answer.get("context")
         if context is None:
             return Said("No context found", "In none looked at is the record an outlier.")
-        rows = [[name, ", ".join(str(value) for value in kept)] for name, kept in context.items()]
+        rows = [[name, ", ".join(map(str, values))] for name, values in context.items()]
         detail = f"A context in which the record stands out in {self.metric}."
         if answer.get("where"):
             detail += f" In SQL: WHERE {answer['where']}"

@@ -38,7 +38,7 @@ class Graph(Protocol):
     def levels(self) -> tuple[list[int], list[int]]:
         """Return the different utilities of matching contexts and how many contexts have each."""
 
-    def member(self, level: int, place: int) -> int:
+    def member(self, level: int, index: int) -> int:
         """Return one of the matching contexts of that utility, by its place among them."""
 
 
@@ -138,8 +138,8 @@ def _direct(graph: Graph, draws: Draws, eta: Fraction) -> int | None:
     levels, counts = graph.levels()
     if not levels:
         return None
-    place = draws.level(levels, counts, eta)
-    return graph.member(levels[place], draws.below(counts[place]))
+    index = draws.level(levels, counts, eta)
+    return graph.member(levels[index], draws.below(counts[index]))
 
 
 def _uniform(graph: Graph, draws: Draws, samples: int) -> list[int]:

@@ -138,7 +138,7 @@ def _program(
 ) -> tuple[Space, ExplainFacts, Callable[[Draws], int | None]]:
     codes = np.asarray(attributes, dtype=np.int64).reshape(-1, len(sizes))
     values = np.asarray(metric, dtype=np.float64)
-    names = [f"attribute {place}" for place in range(len(sizes))]
+    names = [f"attribute {index}" for index in range(len(sizes))]
     columns = [
         Column(name, "category", categories=tuple(str(code) for code in range(size)))
         for name, size in zip(names, sizes, strict=True)
@@ -160,7 +160,7 @@ def _codes(space: Space, context: int | None) -> Context:
         return None
     names = [attribute.name for attribute in space.attributes]
     chosen = dict(zip(names, space.chosen(context), strict=True))
-    return tuple(tuple(chosen[f"attribute {place}"]) for place in range(len(chosen)))
+    return tuple(tuple(chosen[f"attribute {index}"]) for index in range(len(chosen)))
 
 
 # The law of a search, by replaying it along every sequence of decisions

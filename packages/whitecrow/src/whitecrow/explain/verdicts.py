@@ -78,8 +78,8 @@ class Population:
     def bands(self, cuts: Sequence[int]) -> Iterator[Counts]:
         """Yield how many records of each cell lie in each band that these offsets cut."""
         band = np.searchsorted(cuts, self.offsets, side="right")
-        for place in range(len(cuts) + 1):
-            yield self._grouped(np.add, np.where(band == place, self.counts, 0))
+        for number in range(len(cuts) + 1):
+            yield self._grouped(np.add, np.where(band == number, self.counts, 0))
 
     def _grouped(self, combine: np.ufunc, amounts: Counts) -> Counts:
         """Combine the amounts of each cell; every cell has at least one record."""

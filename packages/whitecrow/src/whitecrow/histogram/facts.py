@@ -147,9 +147,9 @@ class CellFacts(Facts):
         """
         counts = self._exact(cells)
         if groups is not None:
-            kept = groups >= 0
+            counted = groups >= 0
             merged = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.int64)
-            np.add.at(merged, groups[kept], counts[kept])
+            np.add.at(merged, groups[counted], counts[counted])
             counts = merged
         return noise.added(counts, source)
 

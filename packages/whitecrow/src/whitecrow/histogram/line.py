@@ -31,14 +31,14 @@ _OCTAVE = float(1 << 52)
 _MOST_PLACES = 22  # ten to that power is a double
 
 
-def _place(value: float) -> int:
-    """Return the place of a double among all doubles."""
+def _rank(value: float) -> int:
+    """Return the rank of a double among all doubles."""
     bits = int(np.float64(value).view(np.int64))
     return bits if bits >= 0 else _SIGN - bits
 
 
-def _at(places: list[int]) -> Floats:
-    bits = [place if place >= 0 else _SIGN - place for place in places]
+def _at(ranks: list[int]) -> Floats:
+    bits = [rank if rank >= 0 else _SIGN - rank for rank in ranks]
     return np.array(bits, dtype=np.int64).view(np.float64)
 
 
@@ -81,7 +81,7 @@ class Line:
         if self._even(lower, upper):
             step = upper / parts - lower / parts
             return self._inside(lower + step * np.arange(1.0, parts), lower, upper)
-        first, last = _place(lower), _place(upper)
+        first, last = _rank(lower), _rank(upper)
         count = min(parts, last - first)
         places = [first + (last - first) * part // count for part in range(1, count)]
         return self._inside(_at(places), lower, upper)
@@ -93,7 +93,7 @@ class Line:
         written down, and is alone in its cell long before the last bit is reached.
         """
         width = upper - lower
-        if self.whole or not 0.0 < width < math.inf or _place(upper) - _place(lower) <= parts:
+        if self.whole or not 0.0 < width < math.inf or _rank(upper) - _rank(lower) <= parts:
             return self.cut(lower, upper, parts)
         places = math.ceil(math.log10(parts) - math.log10(width))
         # Whole numbers times or over a power of ten are rounded once where both are doubles.
@@ -110,14 +110,14 @@ class Line:
         """Return the value at a part of the way through a cell, on the scale of the cuts."""
         if self._even(lower, upper):
             return (1.0 - part) * lower + part * upper
-        first, last = _place(lower), _place(upper)
+        first, last = _rank(lower), _rank(upper)
         return float(_at([min(last, first + round(part * (last - first)))])[0])
 
     def single(self, lower: float, upper: float) -> bool:
         """Whether a cell holds one value only."""
         if self.whole and upper - lower <= 1.0:
             return True
-        return _place(upper) - _place(lower) <= 1
+        return _rank(upper) - _rank(lower) <= 1
 
     def _even(self, lower: float, upper: float) -> bool:
         """Whether a cell is cut into equal steps: towards zero, powers never end."""

@@ -68,18 +68,18 @@ def _content(profile: TableProfile, name: str) -> dict[str, int] | tuple[Floats,
     below = np.cumsum(shares)
     first = int(np.argmax(below >= 0.01))
     last = int(np.argmax(below >= 0.99 - 1e-9)) if below[-1] > 0 else len(shares) - 1
-    kept = slice(first, max(first, last) + 1)
-    ends = np.clip(borders[first : kept.stop + 1], -_FARTHEST, _FARTHEST)
+    shown = slice(first, max(first, last) + 1)
+    ends = np.clip(borders[first : shown.stop + 1], -_FARTHEST, _FARTHEST)
     if len(ends) > 2:  # a line has no end: of the outermost cell so much is drawn as of the next
         if not math.isfinite(borders[first]):
             ends[0] = max(-_FARTHEST, 2.0 * ends[1] - ends[2])
-        if not math.isfinite(borders[kept.stop]):
+        if not math.isfinite(borders[shown.stop]):
             ends[-1] = min(_FARTHEST, 2.0 * ends[-2] - ends[-3])
     if not ends[0] < ends[-1]:  # all beyond what is drawn
         return None
     # A cell of one value is drawn as wide as can be seen.
     parts = np.maximum(np.diff(ends) / (ends[-1] - ends[0]), 1.0 / (2 * WIDE))
-    return ends, shares[kept] / parts
+    return ends, shares[shown] / parts
 
 
 def drawn(profile: TableProfile) -> list[Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from whitecrow._arrays import Flags
 from whitecrow.card import LEAST_SCALE, MOST_SCALE, date_text
 from whitecrow.data import Card, Column
-from whitecrow.data.template import written
+from whitecrow.data.template import card_toml
 from whitecrow.errors import InvalidInput
 from whitecrow.histogram.line import Floats, Ints, Line, line_of
 from whitecrow.privacy import DifferentialPrivacy
@@ -322,7 +322,7 @@ class TableProfile:
             f"Drafted from a profile ({self.statement})\n"
             "Read it, change what you know better, then: whitecrow card accept."
         )
-        Path(path).write_text(written(self.card(), draft=self.entry, note=note), encoding="utf-8")
+        Path(path).write_text(card_toml(self.card(), draft=self.entry, note=note), encoding="utf-8")
 
     def save(self, path: str | Path) -> None:
         """Write the profile itself (JSON), to be merged or read again."""
@@ -384,7 +384,7 @@ class TableProfile:
 
     def __str__(self) -> str:
         rows = self.rows()
-        widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
@@ -507,8 +507,8 @@ def _merged_numbers(parts: Sequence[Numbers], line: Line) -> Numbers:
     variance = np.zeros(group[-1] + 1)
     for part, cell, share in zip(parts, cells, shares, strict=True):
         # The parts of one noisy count that fall into one group are the same draw.
-        pairs, place = np.unique(np.stack([group, cell]), axis=1, return_inverse=True)
-        together = np.bincount(place.reshape(-1), share)
+        pairs, inverse = np.unique(np.stack([group, cell]), axis=1, return_inverse=True)
+        together = np.bincount(inverse.reshape(-1), share)
         variance += np.bincount(pairs[0], (together * part.deviation) ** 2)
     # Rounded as running sums, so that they add up to what was released.
     below = np.rint(np.cumsum(np.bincount(group, counts))).astype(np.int64)
@@ -530,11 +530,11 @@ def _groups(counts: Floats, full: Flags, target: float) -> Ints:
     that holds much, which may be one value that many share.
     """
     groups, held = np.zeros(len(counts), dtype=np.int64), counts[0]
-    for place in range(1, len(counts)):
-        alone = not full[place] or not full[place - 1] or counts[place] >= target
+    for cell in range(1, len(counts)):
+        alone = not full[cell] or not full[cell - 1] or counts[cell] >= target
         new = alone or held >= target
-        groups[place] = groups[place - 1] + new
-        held = counts[place] if new else held + counts[place]
+        groups[cell] = groups[cell - 1] + new
+        held = counts[cell] if new else held + counts[cell]
     return groups
 
 

@@ -161,15 +161,15 @@ class Compiled:
 
     def wrong(self, records: Sequence[Any], i: Any) -> float:
         """Return the probability of a wrong answer. A fact, if the records are."""
-        kept = math.exp(-float(self.base.epsilon * self.gain(records, i)) / 2)
-        return kept * self.base.wrong(records, i)
+        chance = math.exp(-float(self.base.epsilon * self.gain(records, i)) / 2)
+        return chance * self.base.wrong(records, i)
 
     def draw(self, records: Sequence[Any], i: Any, source: Source | None = None) -> bool:
         """Return one answer; the base is run once, as a black box."""
         truth, _ = self.model.judged(list(records), i, None)
         answer = self.base.draw(list(records), i, Coins(source))
-        kept = self.base.epsilon * self.gain(records, i) / 2
-        return answer if answer == truth or bernoulli_exp(kept, source) else truth
+        exponent = self.base.epsilon * self.gain(records, i) / 2
+        return answer if answer == truth or bernoulli_exp(exponent, source) else truth
 
 
 def compiled(
@@ -268,7 +268,7 @@ def _declared(graph: DatabaseGraph, base: Base, labels: Flags) -> Floats:
             must = "a function to probabilities: 0, or between 2^-900 and 1"
             raise invalid("Base", "wrong", must, declared)
         yes = chance_of_yes(base.draw, records, i)
-        does = 1 - yes if labels[graph.number(records), graph.place(i)] else yes
+        does = 1 - yes if labels[graph.number(records), graph.index(i)] else yes
         if not math.isclose(declared, does, rel_tol=_AGREES, abs_tol=1e-15):
             raise InvalidInput(
                 f"The base mechanism is not what it declares: about {i!r} in {records}, it errs "
@@ -318,7 +318,7 @@ def _first(graph: DatabaseGraph, pairs: Edges, broken: Callable[[Counts, Counts]
     """Say where the first pair is that is broken in one of its directions."""
     for smaller, larger in pairs:
         for x, y in ((smaller, larger), (larger, smaller)):
-            for at, place in np.argwhere(broken(x, y))[:1]:
+            for at, column in np.argwhere(broken(x, y))[:1]:
                 between = f"{graph.records(x[at])} and {graph.records(y[at])}"
-                return f"about {graph.universe[place]!r}, between {between},"
+                return f"about {graph.universe[column]!r}, between {between},"
     return ""

@@ -83,8 +83,8 @@ def privacy_map(
     model = DistanceAnomaly(beta, radius, metric)
     values = np.atleast_2d(np.asarray(data, dtype=np.float64))
     compared = embedded(values, metric) + 0.0  # -0.0 and 0.0 are one value
-    _, place, times = np.unique(compared, axis=0, return_inverse=True, return_counts=True)
-    copies = near = np.asarray(times[place.ravel()], dtype=np.int64)
+    _, inverse, times = np.unique(compared, axis=0, return_inverse=True, return_counts=True)
+    copies = near = np.asarray(times[inverse.ravel()], dtype=np.int64)
     if model.radius > 0:
         most = None
         if floor is not None:  # one more than the mechanism counts: removals are looked at too

@@ -86,10 +86,10 @@ def _level(model: AnomalyModel, k: int) -> int | None:
 
 def _on_arrays(model: DistanceAnomaly, data: Any, record: Any, k: int, cap: int) -> Judgement:
     values = np.atleast_2d(np.asarray(data, dtype=np.float64))
-    place = np.atleast_1d(np.asarray(record, dtype=np.float64))
+    point = np.atleast_1d(np.asarray(record, dtype=np.float64))
     most = model.beta + cap
-    same = int(copies(values, place, most, model.metric)[0])
+    same = int(copies(values, point, most, model.metric)[0])
     near = same
     if not model.alone:
-        near = int(count_close(values, place, model.radius, model.metric, most)[0])
+        near = int(count_close(values, point, model.radius, model.metric, most)[0])
     return model.of_counts(same, near, _level(model, k))

@@ -292,7 +292,7 @@ class Learn(Question):
         # Noise grows with the records of a person, so the price is worth that much less.
         paid = float(self.epsilon * self.shares[0]) / card.contribution
         law = self.noise_budget(card).law
-        enough = worth_it(law, paid, len(names))
+        enough = useful_from(law, paid, len(names))
         words = [
             f"A detector over {len(names)} columns: noisy counts of all records in a few hundred "
             "public tables. It scores any number of records at no further price."
@@ -427,7 +427,7 @@ def expected(law: str, epsilon: float, columns: int, records: float) -> tuple[fl
     return interpolated(0), interpolated(1)
 
 
-def worth_it(law: str, epsilon: float, columns: int) -> int | None:
+def useful_from(law: str, epsilon: float, columns: int) -> int | None:
     """Return from how many records on detectors were about level with an Isolation Forest."""
     for step in range(81):
         records = SIZES[0] * (SIZES[-1] / SIZES[0]) ** (step / 80)
@@ -436,7 +436,7 @@ def worth_it(law: str, epsilon: float, columns: int) -> int | None:
     return None
 
 
-_LOOKS = 8  # how often all records are sorted into the cells of columns, at the most
+_ROUNDS = 8  # how often all records are sorted into the cells of columns, at the most
 CELLS_OF_TABLES = 1 << 18  # measured are 150 thousand
 _CELLS_OF_A_COLUMN = 3072  # over all looks; measured are 2,700
 
@@ -444,6 +444,6 @@ _CELLS_OF_A_COLUMN = 3072  # over all looks; measured are 2,700
 def cost(question: Learn, card: Card, records: int) -> Limits:
     """Records are sorted into cells of columns, then of tables; every cell gets its noise."""
     width = len(question.names(card))
-    steps = _LOOKS * sorting(records, width) + 64.0 * records * MOST_TABLES
+    steps = _ROUNDS * sorting(records, width) + 64.0 * records * MOST_TABLES
     cells = CELLS_OF_TABLES + _CELLS_OF_A_COLUMN * width
     return worst_case(steps, draws=cells, values=records * width, kept=records + cells)

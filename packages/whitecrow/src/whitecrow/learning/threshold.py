@@ -112,10 +112,10 @@ def allotted(
     least rate is given up and leaves its part to the others. Only the released number of records is
     looked at.
     """
-    kept = sorted(set(rates))
-    while kept:
-        whole = sum(1 / rate for rate in kept)
-        allotments = {rate: budget.selection(share / (rate * whole)) for rate in kept}
+    remaining = sorted(set(rates))
+    while remaining:
+        whole = sum(1 / rate for rate in remaining)
+        allotments = {rate: budget.selection(share / (rate * whole)) for rate in remaining}
         short = [
             rate
             for rate, epsilon in allotments.items()
@@ -123,7 +123,7 @@ def allotted(
         ]
         if not short:
             return allotments
-        kept.remove(short[0])
+        remaining.remove(short[0])
     return {}
 
 

@@ -80,22 +80,22 @@ def learn_marginals(
         orders = (np.argsort(-values, kind="stable")[:CUTS] for values in estimates)
         chosen = (tuple(sorted(order.tolist())) for order in orders)
         grids = tuple(
-            grid.refined(fullest if fixed is None else fixed[place].cuts[cut])
+            grid.refined(fullest if fixed is None else fixed[column].cuts[cut])
             if grid.ordered
             else grid
-            for place, (grid, fullest) in enumerate(zip(grids, chosen, strict=True))
+            for column, (grid, fullest) in enumerate(zip(grids, chosen, strict=True))
         )
         noisy, deviation = answers.counts(ByColumn(grids), part, len(grids))
         ends = np.cumsum([grid.cells for grid in grids])[:-1]
-        for place, values in enumerate(np.split(noisy, ends)):
-            if grids[place].ordered:
+        for column, values in enumerate(np.split(noisy, ends)):
+            if grids[column].ordered:
                 # What the first rounds say of a cell is by far the more precise: it stays.
-                estimates[place] = _reconciled(
-                    estimates[place], values, grids[place].parents(), 0.0, deviation**2
+                estimates[column] = _reconciled(
+                    estimates[column], values, grids[column].parents(), 0.0, deviation**2
                 )
     shares = tuple(
-        _normal_shares(grid, *likely[place]) if place in likely else _shares(values, records)
-        for place, (grid, values) in enumerate(zip(grids, estimates, strict=True))
+        _normal_shares(grid, *likely[column]) if column in likely else _shares(values, records)
+        for column, (grid, values) in enumerate(zip(grids, estimates, strict=True))
     )
     return Marginals(grids, shares, records, spread, frozenset(likely))
 
@@ -143,18 +143,18 @@ def _likely(
     from scipy.special import ndtr
 
     boxed = [
-        place
-        for place, grid in enumerate(grids)
+        column
+        for column, grid in enumerate(grids)
         if grid.ordered and grid.lower is not None and not grid.apart and grid.cells > 1
     ]
     if not boxed:
         return {}
     fits = np.empty((len(boxed), len(_MEANS), len(_SPREADS)))
-    for row, place in enumerate(boxed):
-        edges = _inside(grids[place])[np.flatnonzero(np.diff(groups[place]))]
+    for row, column in enumerate(boxed):
+        edges = _inside(grids[column])[np.flatnonzero(np.diff(groups[column]))]
         below = ndtr((edges - _MEANS[:, None, None]) / _SPREADS[:, None])
         wanted = np.diff(below, prepend=0.0, append=1.0) * records
-        away = np.bincount(groups[place], weights=counts[place]) - wanted
+        away = np.bincount(groups[column], weights=counts[column]) - wanted
         fits[row] = -(away * away).sum(axis=-1) / (2.0 * noise * noise)
     fits = np.exp(fits - fits.max(axis=(1, 2), keepdims=True))
     common = np.ones(fits.shape[1:])
@@ -164,7 +164,7 @@ def _likely(
         common = chances.mean(axis=0) + 1e-9
     means = (chances.sum(axis=2) * _MEANS).sum(axis=1)
     spreads = np.exp((chances.sum(axis=1) * np.log(_SPREADS)).sum(axis=1))
-    return {place: (means[row], spreads[row]) for row, place in enumerate(boxed)}
+    return {column: (means[row], spreads[row]) for row, column in enumerate(boxed)}
 
 
 def _inside(grid: Grid) -> Floats:
@@ -180,7 +180,7 @@ def _normal_shares(grid: Grid, mean: float, spread: float) -> Floats:
     return np.asarray(np.diff(below, prepend=0.0, append=float(PARTS)) / PARTS)
 
 
-def look_of(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
+def cell_coordinates(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
     """Return the two coordinates of each cell: logarithmic, and rank.
 
     The logarithmic one is ``sign(t) log(1 + |t|)`` of the standardised value, cut at 3; mean and
@@ -189,7 +189,7 @@ def look_of(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
     own: they are put in the order of how common they are.
     """
     if grid.apart:
-        return _look_with_missing(grid, share, records, noise)
+        return _coordinates_with_missing(grid, share, records, noise)
     if grid.ordered:
         below = np.cumsum(share)
         middle = grid.middles()
@@ -214,13 +214,13 @@ def look_of(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
     return np.clip(np.rint((both + 3.0) * UNIT), 0, SPAN).astype(np.int32)
 
 
-def _look_with_missing(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
+def _coordinates_with_missing(grid: Grid, share: Floats, records: float, noise: float) -> Int32s:
     """Put missing values at the low end of both coordinates, and all others a unit away from it."""
     rest = share[1:].sum()
     others = share[1:] / rest if rest > 0 else np.full(len(share) - 1, 1 / (len(share) - 1))
-    look = look_of(grid.present, others, max(1.0, records * rest), noise)
-    kept = np.maximum(look, UNIT)
-    return np.concatenate([np.zeros((2, 1), dtype=np.int32), kept], axis=1)
+    present = cell_coordinates(grid.present, others, max(1.0, records * rest), noise)
+    raised = np.maximum(present, UNIT)
+    return np.concatenate([np.zeros((2, 1), dtype=np.int32), raised], axis=1)
 
 
 def _moments(middle: Floats, share: Floats, part: float) -> tuple[float, float]:
@@ -233,8 +233,8 @@ def _moments(middle: Floats, share: Floats, part: float) -> tuple[float, float]:
     mean = float((drawn * middle).sum())
     spread = math.sqrt(float((drawn * (middle - mean) ** 2).sum()) / _drawn_variance(part))
     # All in one cell: half of the narrowest cell stands for what is not known.
-    apart = np.diff(middle)
-    narrowest = float(apart[apart > 0.0].min(initial=1.0))
+    gaps = np.diff(middle)
+    narrowest = float(gaps[gaps > 0.0].min(initial=1.0))
     largest = float(np.abs(middle).max(initial=0.0))
     return mean, max(spread, narrowest / 2.0, largest * _LEAST_SPREAD)
 
@@ -269,8 +269,10 @@ def train(
     records = marginals.records
     if layout is None:
         looks = tuple(
-            look_of(grid, part, records, 0.0 if place in marginals.fitted else marginals.noise)
-            for place, (grid, part) in enumerate(
+            cell_coordinates(
+                grid, part, records, 0.0 if column in marginals.fitted else marginals.noise
+            )
+            for column, (grid, part) in enumerate(
                 zip(marginals.grids, marginals.shares, strict=True)
             )
         )

@@ -279,7 +279,7 @@ class Account:
         if self.renyi is None:
             # Read once, as a sum, at a delta that no answer had a part in.
             read = at_any_stop(ZeroConcentrated(self.rho, self.unit), half).epsilon
-            return {line: one + read for line, one in zip(LINES, sums, strict=True)}
+            return {line: total + read for line, total in zip(LINES, sums, strict=True)}
         bounds = self.renyi.spent(self._located(), half)
         # Without concentrated releases the sum is certain, and needs no delta.
         least = bounds if self.rho else list(map(min, sums, bounds))
@@ -366,7 +366,7 @@ class Account:
             sensitive=Fraction(data["sensitive"]),
             conditional=Fraction(data["conditional"]),
             located=Located.from_json(data["located"]),
-            zones=tuple(Zone.from_json(one) for one in data["zones"]),
+            zones=tuple(Zone.from_json(zone) for zone in data["zones"]),
             conditions=tuple(sorted(data["conditions"])),
             unit=data["unit"],
             renyi=RenyiSums.from_json(data["renyi"]) if "renyi" in data else None,
@@ -421,7 +421,9 @@ def how_many(caps: Iterable[tuple[Account, Budget]], price: Guarantee, *, locate
                 each = account.renyi.counted(price, first, located=located, times=times)
                 grown = replace(grown, renyi=each)
             after = [(grown.spent(line, budget.delta), budget.cap(line)) for line in LINES]
-            if grown.delta > budget.delta or any(one is None or one > cap for one, cap in after):
+            if grown.delta > budget.delta or any(
+                spent is None or spent > cap for spent, cap in after
+            ):
                 return True
         return False
 

@@ -76,7 +76,7 @@ class Database:
         self._untried = self._engine if self.is_sqlite else engine_for(self.url, tried=False)
         self._process = os.getpid()
         self.failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
-        self._turn = threading.RLock()
+        self._writer_lock = threading.RLock()
         self._opening = threading.Lock()  # held while a connection is taken, and during a fork
         self._line = GroupCommit(self._work, PATIENCE_SECONDS)
         self._writer: Session | None = None
@@ -124,8 +124,8 @@ class Database:
         if not self.is_sqlite:
             return self._on_server(_ONE_MOMENT, act)
         # One connection serves all threads of a store in memory; they take turns.
-        turn = self._turn if self.in_memory else nullcontext()
-        with turn, self._reading() as session:
+        lock = self._writer_lock if self.in_memory else nullcontext()
+        with lock, self._reading() as session:
             return act(session)
 
     def write(self, act: Callable[[Session], T]) -> T:
@@ -145,7 +145,7 @@ class Database:
 
     def _work(self, fetch: Callable[[], list[Job[Session]]]) -> None:
         """Do all that waits in line in one transaction."""
-        with self._turn:
+        with self._writer_lock:
             session = self._writing()
             try:
                 _when_free(partial(session.command, "BEGIN IMMEDIATE"))
@@ -154,7 +154,7 @@ class Database:
                     jobs[0].result = jobs[0].act(session)
                 else:
                     for job in jobs:
-                        _act_apart(job, session)
+                        _act_in_savepoint(job, session)
                 _when_free(session.raw.commit)
             except BaseException:
                 try:
@@ -270,7 +270,7 @@ class Database:
         """A writing transaction as SQLAlchemy has it, for changes of the schema."""
         failure: WhitecrowError | None = None
         try:
-            with self._turn, self.engine.begin() as connection:
+            with self._writer_lock, self.engine.begin() as connection:
                 yield connection
         except self.failures as error:
             failure = translated(error, self.name)
@@ -279,7 +279,7 @@ class Database:
 
     def close(self) -> None:
         if os.getpid() == self._process:
-            with self._turn:
+            with self._writer_lock:
                 self._stop_writing()
         self._engine.dispose()
         self._untried.dispose()
@@ -291,7 +291,7 @@ class Database:
         """
         if os.getpid() != self._process:  # it was inherited, and has been closed
             return True
-        for lock in (self._turn, self._opening):
+        for lock in (self._writer_lock, self._opening):
             if not lock.acquire(timeout=max(0.0, until - time.monotonic())):
                 return False
             held.callback(lock.release)
@@ -363,7 +363,7 @@ def _when_free(command: Callable[[], object]) -> None:
 _PRIMARY = 0xFF  # the part of an SQLite error's code that says what kind it is
 
 
-def _act_apart(job: Job[Session], session: Session) -> None:
+def _act_in_savepoint(job: Job[Session], session: Session) -> None:
     """Act among others; undo what an act that raises has done, and nothing else."""
     session.command("SAVEPOINT act")
     try:

@@ -92,7 +92,7 @@ def engine_for(url: URL, *, patience: float = 0.0, tried: bool = True) -> Engine
             "pool_pre_ping": tried,
             "connect_args": {
                 "autocommit": not tried,
-                **{name: one for name, one in _POSTGRESQL.items() if name not in url.query},
+                **{name: setting for name, setting in _POSTGRESQL.items() if name not in url.query},
                 "options": f"{_STATEMENTS} {url.query.get('options', '')}".strip(),
             },
         }

@@ -69,7 +69,7 @@ class RenyiSums:
         if isinstance(price, ZeroConcentrated):
             return self._plus(first, None, in_units(price.rho), times)
         if located:
-            more = (max(one, price.epsilon) for one in self.largest[first:])
+            more = (max(epsilon, price.epsilon) for epsilon in self.largest[first:])
             return replace(self, largest=(*self.largest[:first], *more))
         whole, square = in_units(price.epsilon), in_units(price.epsilon * price.epsilon / 2)
         return self._plus(first, whole, square, times)
@@ -103,10 +103,10 @@ class RenyiSums:
         """For each line the least of these bounds, with what located releases add to it."""
         converted: dict[object, Fraction] = {}  # lines are often alike
         sums = []
-        for line, one in enumerate(located):
-            key = self.chosen[line], self.losses[line], self.largest[line], one
+        for line, epsilon in enumerate(located):
+            key = self.chosen[line], self.losses[line], self.largest[line], epsilon
             if key not in converted:
-                least = min(bound for _, bound in self.bounds(line, one, delta))
+                least = min(bound for _, bound in self.bounds(line, epsilon, delta))
                 converted[key] = Fraction(least, UNITS_OF_LOSS)
             sums.append(converted[key])
         return sums
@@ -124,14 +124,14 @@ class RenyiSums:
         return {
             "since": self.since,
             "chosen": list(self.chosen),
-            "losses": [list(one) for one in self.losses],
-            "largest": [str(one) for one in self.largest],
+            "losses": [list(sums) for sums in self.losses],
+            "largest": [str(epsilon) for epsilon in self.largest],
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RenyiSums:
-        losses = tuple(tuple(one) for one in data["losses"])
-        largest = tuple(Fraction(one) for one in data["largest"])
+        losses = tuple(tuple(sums) for sums in data["losses"])
+        largest = tuple(Fraction(epsilon) for epsilon in data["largest"])
         return cls(data["since"], tuple(data["chosen"]), losses, largest)
 
 

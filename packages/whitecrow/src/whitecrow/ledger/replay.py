@@ -160,7 +160,7 @@ class Replay:
         if "growth" in data:
             self._runs[str(number)] = since
 
-    def _of_known_data(self, price: Guarantee, location: Mapping[str, Any] | None) -> None:
+    def _check_revisions(self, price: Guarantee, location: Mapping[str, Any] | None) -> None:
         """Check that zones and balls name a revision that was recorded before them."""
         named = [zone.card for zone in getattr(price, "zones", ())]
         named += [] if location is None else [str(location.get("card", ""))]
@@ -186,7 +186,7 @@ class Replay:
         if before is not None:
             raise Wrong(f"its question was charged before, by entry {before}")
         price = guarantee(content["price"])
-        self._of_known_data(price, content["location"])
+        self._check_revisions(price, content["location"])
         extra, own = _located(content, content.get("extra"))
         share = self._share(entry.analyst)
         try:
@@ -329,10 +329,10 @@ def _located(asked: Mapping[str, Any], costs: Any) -> tuple[Located | None, Loca
     return Located.from_json(costs["dataset"]), Located.from_json(costs["analyst"])
 
 
-def _in_force(spent: Account, written: Mapping[str, Any], seq: int) -> tuple[Account, Budget]:
+def _in_force(spent: Account, content: Mapping[str, Any], seq: int) -> tuple[Account, Budget]:
     """Return an account and the budget that an entry puts in force."""
     try:
-        named = Budget.of(written)
+        named = Budget.of(content)
         counting, budget = in_force(spent, named, seq)
     except AccountConflict as refused:
         raise Wrong(f"it counts by what is spent: {refused}") from None

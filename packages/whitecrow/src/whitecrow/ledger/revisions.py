@@ -93,10 +93,10 @@ class Revision:
         return cls(int(data["revision"]), fingerprint, reason, entry.at, **declared)
 
 
-def first_records(mark: str) -> Records:
-    """Return what binds an account that is being opened to the records with this mark."""
+def first_records(digest: str) -> Records:
+    """Return what binds an account that is being opened to the records with this digest."""
     key = secrets.token_hex(32)
-    return Records(_fingerprint(bytes.fromhex(key), mark), KEY, canonical({"key": key}))
+    return Records(_fingerprint(bytes.fromhex(key), digest), KEY, canonical({"key": key}))
 
 
 def revisions(ledger: Ledger, dataset: str) -> tuple[Revision, ...]:
@@ -107,7 +107,7 @@ def revisions(ledger: Ledger, dataset: str) -> tuple[Revision, ...]:
 def bind(
     ledger: Ledger,
     dataset: str,
-    mark: str,
+    digest: str,
     *,
     reason: str | None = None,
     actor: str = "",
@@ -116,14 +116,14 @@ def bind(
 ) -> Revision:
     """Recognise records, or record them as a new revision; return the revision they are.
 
-    The mark tells the records apart from others. It is a fact: it is keyed here and stored nowhere.
+    The digest tells the records apart from others. It is a fact: keyed here, stored nowhere.
     Records that are not known are a new revision only for a reason, unless the account has none
     yet. The last declaration of growth goes on unless another is given; ``chunks`` reads the chunks
     of the records, where insert-only growth is declared.
     """
     checked_growth(growth)
     key = _key(ledger, dataset)
-    fingerprint = _fingerprint(key, mark)
+    fingerprint = _fingerprint(key, digest)
     recorded = revisions(ledger, dataset)
     same = _with_fingerprint(recorded, fingerprint)
     if same is not None and (growth != INSERT_ONLY or same.growth == growth):
@@ -244,8 +244,8 @@ def _with_fingerprint(recorded: Sequence[Revision], fingerprint: str) -> Revisio
     return next((each for each in recorded if each.fingerprint == fingerprint), None)
 
 
-def _fingerprint(key: bytes, mark: str) -> str:
-    return hmac.new(key, mark.encode(), hashlib.sha256).hexdigest()
+def _fingerprint(key: bytes, digest: str) -> str:
+    return hmac.new(key, digest.encode(), hashlib.sha256).hexdigest()
 
 
 def _key(ledger: Ledger, dataset: str) -> bytes:

@@ -157,8 +157,8 @@ balls = _of_account(
 )
 
 # Also with what the largest depth of a sheet is read from, when a ball is given back.
-_PLACE = ("dataset", "sheet", "band", "u", "v", "analyst", "depths")
-Index("balls_by_place", *(balls.c[name] for name in _PLACE))
+_LOOKED_UP = ("dataset", "sheet", "band", "u", "v", "analyst", "depths")
+Index("balls_by_place", *(balls.c[name] for name in _LOOKED_UP))
 
 publishers = _of_account(
     "publishers",

@@ -221,7 +221,7 @@ class SpatialIndex:
         self, ball: Ball, met: list[Ball] | None, prices: Sequence[Fraction], *, brief: bool
     ) -> Depths:
         """The depth of a new ball in each tally; tallies that are alike are computed once."""
-        found: dict[tuple[tuple[int, ...], Fraction], Fraction] = {}
+        cached: dict[tuple[tuple[int, ...], Fraction], Fraction] = {}
         depths: list[Fraction | None] = []
         for tally, price in enumerate(prices):
             if tally % 2 == 0 and not ball.everyone:
@@ -235,17 +235,17 @@ class SpatialIndex:
                 depths.append(most)
                 continue
             shown = in_tally(tally, ball.analyst, met)
-            key = tuple(id(one) for one in shown), price
-            if key not in found:
-                found[key] = min(most, self.depth(ball, shown, price, brief=brief))
-            depths.append(found[key])
+            key = tuple(id(other) for other in shown), price
+            if key not in cached:
+                cached[key] = min(most, self.depth(ball, shown, price, brief=brief))
+            depths.append(cached[key])
         return tuple(depths)
 
     def depth(self, ball: Ball, met: list[Ball], enough: Fraction, *, brief: bool) -> Fraction:
         """Bound the sum at any point of a ball; brief: for all that it touches."""
         if brief:
-            return sum((one.epsilon for one in met), ball.epsilon)
-        weights = [(one.location, one.epsilon) for one in met]
+            return sum((other.epsilon for other in met), ball.epsilon)
+        weights = [(other.location, other.epsilon) for other in met]
         return self._geometry.depth(ball.location, ball.epsilon, weights, enough)
 
     def touched(
@@ -260,21 +260,23 @@ class SpatialIndex:
         # Those of the batch are looked up as they will be once they are asked: as many at most.
         windows = {band: _window(keys, band) for band in {w.place[1] for _, w in pending}}
         balls = [
-            one for one, weighed in pending if _in(windows[weighed.place[1]], *weighed.place[2:])
+            other
+            for other, weighed in pending
+            if _in(windows[weighed.place[1]], *weighed.place[2:])
         ]
-        looks = [self._near(name, band, keys) for band in sorted(bands)]
-        for look in looks:
-            self.session.ahead(sql.NEAR, **look)
-        for look in looks:
+        queries = [self._near(name, band, keys) for band in sorted(bands)]
+        for query in queries:
+            self.session.ahead(sql.NEAR, **query)
+        for query in queries:
             if len(balls) > MOST_TOUCHED:
                 return None
-            balls += [ball_of(row) for row in self.session.rows(sql.NEAR, **look)]
+            balls += [ball_of(row) for row in self.session.rows(sql.NEAR, **query)]
         if len(balls) > MOST_TOUCHED:
             return None
         if not balls:
             return balls
-        near = self._geometry.touching(ball.location, [one.location for one in balls])
-        return [one for one, is_near in zip(balls, near, strict=True) if is_near]
+        near = self._geometry.touching(ball.location, [other.location for other in balls])
+        return [other for other, is_near in zip(balls, near, strict=True) if is_near]
 
     def _near(self, name: str, band: int, keys: Keys) -> dict[str, Any]:
         """What is asked for to find the balls of a band that one may touch."""
@@ -299,7 +301,7 @@ class SpatialIndex:
             everyone=ball.everyone,
             epsilon=str(ball.epsilon),
             location=canonical(ball.location),
-            depths=written(weighed.depths),
+            depths=depths_text(weighed.depths),
         )
         prices = tuple(
             price if depth is None or depth <= price else depth
@@ -350,17 +352,17 @@ class SpatialIndex:
         for whose, lines in ((_EVERYBODY, slice(0, 2)), (analyst, slice(2, 4))):
             grown = not whose and sheet.bands != before.bands
             if grown or sheet.prices[lines] != before.prices[lines]:
-                kept = dict(zip(_LINES, map(str, sheet.prices[lines]), strict=True))
+                prices = dict(zip(_LINES, map(str, sheet.prices[lines]), strict=True))
                 at = self._of_sheet(name, whose)
-                self.session.run(sql.WRITE_SHEET, **at, bands=bands, **kept)
+                self.session.run(sql.WRITE_SHEET, **at, bands=bands, **prices)
 
 
 def in_tally(tally: int, analyst: str, met: Iterable[Ball]) -> list[Ball]:
     """The balls that count in a tally: an analyst's own, those whose promise is to everyone."""
     return [
-        one
-        for one in met
-        if (tally < 2 or one.analyst == analyst) and (tally % 2 == 1 or one.everyone)
+        ball
+        for ball in met
+        if (tally < 2 or ball.analyst == analyst) and (tally % 2 == 1 or ball.everyone)
     ]
 
 
@@ -392,7 +394,7 @@ def _widest(band: int) -> float:
 _FAR = 1.7e308
 
 
-def written(depths: Iterable[Fraction | None]) -> str:
+def depths_text(depths: Iterable[Fraction | None]) -> str:
     return " ".join("-" if depth is None else str(depth) for depth in depths)
 
 
@@ -427,10 +429,12 @@ def remove(index: SpatialIndex, seq: int, analyst: str) -> tuple[Located, Locate
     gone, name = ball_of(row), str(row.sheet)
     sheet = index.sheet(name, analyst)
     index.session.run(sql.REMOVE, dataset=index.dataset, seq=seq)
-    kept = index.session.rows(sql.DEPTHS, dataset=index.dataset, sheet=name)
-    counts = Counter({(row.analyst, row.depths): row.number for row in kept})
+    stored = index.session.rows(sql.DEPTHS, dataset=index.dataset, sheet=name)
+    counts = Counter({(row.analyst, row.depths): row.number for row in stored})
     touched = index.touched(name, sheet.bands, gone) or []
-    later = {one.seq: (one, str(_row(index, one.seq).depths)) for one in touched if one.seq > seq}
+    later = {
+        ball.seq: (ball, str(_row(index, ball.seq).depths)) for ball in touched if ball.seq > seq
+    }
     for _ in range(MOST_REFRESHED):
         most = _deepest(counts, analyst)
         ruling = [
@@ -483,8 +487,8 @@ def _refreshed(index: SpatialIndex, name: str, bands: Iterable[int], ball: Ball)
     met = index.touched(name, bands, ball)
     if met is None:
         return None
-    met = [one for one in met if one.seq < ball.seq]
-    depths = written(
+    met = [other for other in met if other.seq < ball.seq]
+    depths = depths_text(
         None
         if tally % 2 == 0 and not ball.everyone
         else index.depth(ball, in_tally(tally, ball.analyst, met), _ZERO, brief=False)
@@ -506,7 +510,7 @@ def rows(index: SpatialIndex) -> Iterator[tuple[Ball, Place, Depths]]:
         after = batch[-1].seq
 
 
-def kept_sheets(index: SpatialIndex) -> dict[tuple[str, str], tuple[Located, frozenset[int]]]:
+def stored_sheets(index: SpatialIndex) -> dict[tuple[str, str], tuple[Located, frozenset[int]]]:
     """What is kept of each sheet, everybody's under the empty name: its price and its bands."""
     return {
         (row.sheet, row.analyst): (
@@ -535,11 +539,11 @@ class Sheets:
                 max(most.differential, differential), max(most.sensitive, sensitive)
             )
 
-    def differ(self, kept: dict[tuple[str, str], tuple[Located, frozenset[int]]]) -> bool:
+    def differ(self, stored: dict[tuple[str, str], tuple[Located, frozenset[int]]]) -> bool:
         """Whether a sheet is kept that its balls do not make."""
         nothing: tuple[Located, frozenset[int]] = (Located(), frozenset())
-        for name, analyst in {*kept, *self._most}:
-            price, bands = kept.get((name, analyst), nothing)
+        for name, analyst in {*stored, *self._most}:
+            price, bands = stored.get((name, analyst), nothing)
             most = self._most.get((name, analyst), Located())
             # An analyst's price may stay above when another one's ball was given back.
             if not analyst and (price != most or not bands >= self._bands.get(name, set())):

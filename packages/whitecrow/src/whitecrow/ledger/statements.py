@@ -101,8 +101,8 @@ SELECT * FROM entries WHERE dataset = :dataset AND seq IN ({ALL_OPEN}) ORDER BY 
 """  # noqa: S608
 OPENED = "INSERT INTO unsettled (dataset, seq, epoch, holder) VALUES (:dataset, :seq, 1, :holder)"
 SETTLED = "DELETE FROM unsettled WHERE dataset = :dataset AND seq = :seq"
-TAKEN_UP = "SELECT epoch, holder FROM unsettled WHERE dataset = :dataset AND seq = :seq"
-TAKE_UP = """
+CLAIMED = "SELECT epoch, holder FROM unsettled WHERE dataset = :dataset AND seq = :seq"
+CLAIM = """
 UPDATE unsettled SET epoch = :epoch, holder = :holder WHERE dataset = :dataset AND seq = :seq
 """
 GIVE_UP = """

@@ -46,11 +46,11 @@ class States:
 
     def load(self, key: str) -> tuple[int, Mapping[str, Any]] | None:
         """Return the latest version and its state, or None if there is none."""
-        ledger, look = self._ledger, lambda account: self._row(account, key)
+        ledger, peek = self._ledger, lambda account: self._row(account, key)
         if not self._released:
-            row = ledger.read(self._dataset, look)
+            row = ledger.read(self._dataset, peek)
         else:  # whoever loads it may show it
-            row = ledger.watched(self._dataset, look, reads=True)
+            row = ledger.watched(self._dataset, peek, reads=True)
             self._cover(key, row)
         return None if row is None else (row.version, json.loads(row.state))
 

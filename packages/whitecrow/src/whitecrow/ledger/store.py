@@ -47,7 +47,7 @@ from whitecrow.ledger.database import Claim, Claims, Database, Session
 from whitecrow.ledger.migration import migrate
 from whitecrow.ledger.replay import rebuild_all
 from whitecrow.ledger.spatial import AddUp, Ball, Crowded, Geometry, Location, SpatialIndex, Weighed
-from whitecrow.ledger.statements import BY_QUESTION, GIVE_UP, HASH, SHARE, TAKEN_UP
+from whitecrow.ledger.statements import BY_QUESTION, CLAIMED, GIVE_UP, HASH, SHARE
 from whitecrow.ledger.transaction import AccountTransaction, names
 from whitecrow.ledger.witness.guard import guard_of
 from whitecrow.privacy import Guarantee, Unit, ZeroConcentrated
@@ -99,7 +99,7 @@ class Quote:
         """Return what the questions behind these requests would cost, for whoever asks them."""
         delta = self.budget.delta
         prices = {order.digest: order.price for order in orders}.values()
-        apart = [one.epsilon for one in prices if not isinstance(one, ZeroConcentrated)]
+        epsilons = [price.epsilon for price in prices if not isinstance(price, ZeroConcentrated)]
         added = {}
         for line in LINES:
             after, before = self.after.spent(line, delta), self.before.spent(line, delta)
@@ -107,7 +107,7 @@ class Quote:
                 added[line] = after - (before or Fraction(0))
         added["delta"] = self.after.delta - self.before.delta
         fits, reason = self.refusal is None, "" if self.refusal is None else str(self.refusal)
-        total = sum(apart, Fraction(0))
+        total = sum(epsilons, Fraction(0))
         more = self._more(orders[-1]) if fits and orders else 0
         return Plan(len(orders), self.charged, added, total, fits, reason, self.fitting, more)
 
@@ -175,7 +175,7 @@ def record(
     """Store what came of a reservation: an answer, or (``kind`` is not "settle") a failure."""
     account.must_be_open()
     # An open reservation names who computes its answer, and nobody else once it is closed.
-    epoch, holder = account.taken_up(held.seq)
+    epoch, holder = account.claim_of(held.seq)
     ours = bool(holder) and (epoch, holder) == (held.epoch, held.holder)
     outcome = held if ours else account.outcome(held.digest)
     if outcome is None or outcome.seq != held.seq:
@@ -306,11 +306,12 @@ class Batch:
         """The balls on a sheet, in their order."""
         return self._balls.get(sheet, ())
 
-    def prices(self, sheet: str, analyst: str, kept: Sequence[Fraction]) -> list[Fraction]:
+    def prices(self, sheet: str, analyst: str, stored: Sequence[Fraction]) -> list[Fraction]:
         """The prices of a sheet's four tallies, with these balls on it."""
-        keys = ((sheet, tally, analyst if tally >= 2 else "") for tally in range(len(kept)))
+        keys = ((sheet, tally, analyst if tally >= 2 else "") for tally in range(len(stored)))
         return [
-            max(price, self._largest.get(key, price)) for key, price in zip(keys, kept, strict=True)
+            max(price, self._largest.get(key, price))
+            for key, price in zip(keys, stored, strict=True)
         ]
 
 
@@ -428,7 +429,7 @@ class Ledger:
         begins with, given a session and the account's number.
         """
 
-        def look(session: Session) -> T:
+        def watch(session: Session) -> T:
             # A number that is not the account's any more asks for nothing that the act asks for.
             number = self._numbers.get(dataset)
             ahead = partial(foresee, session, number) if foresee and number else None
@@ -442,7 +443,7 @@ class Ledger:
             if self.witness is not None:
                 self.witness.check(afresh=afresh)
             try:
-                return self.database.read(look) if reads else self.database.write(look)
+                return self.database.read(watch) if reads else self.database.write(watch)
             except _Reappointed:
                 former, self.witness = self.witness, guard_of(self.database)
                 if former is not None:
@@ -500,7 +501,7 @@ class Ledger:
 
     def _is_free(self, seq: int, account: AccountTransaction) -> bool:
         """Whether nobody computes the answer to a reservation at this moment."""
-        _, holder = account.taken_up(seq)
+        _, holder = account.claim_of(seq)
         return self._claims.is_free(account.session, account.id, seq, holder)
 
     def _reserve(
@@ -532,7 +533,7 @@ class Ledger:
                 if claim is not None:
                     taken.append(claim)
                     if not held.fresh:
-                        held = replace(held, epoch=account.take_up(held, claim.holder))
+                        held = replace(held, epoch=account.claim(held, claim.holder))
                 held = replace(held, claim=claim, told_at=order.told_at)
             shares = {} if share is None else {order.analyst: share}
             return account.id, held, account.snapshot(shares)
@@ -570,7 +571,7 @@ class Ledger:
             If nobody has asked it and the spend would be refused; what ``rule`` raises, too.
         """
 
-        def look(account: AccountTransaction) -> tuple[RecordedOutcome | None, AccountSnapshot]:
+        def peek(account: AccountTransaction) -> tuple[RecordedOutcome | None, AccountSnapshot]:
             account.must_be_open()
             rule(account.policy)
             outcome, share = account.outcome(*order.names), account.share(order.analyst)
@@ -588,7 +589,7 @@ class Ledger:
             return outcome if closed.told else None, snapshot
 
         foresee = partial(self._foresee, order)
-        outcome, snapshot = self.watched(dataset, look, reads=True, foresee=foresee)
+        outcome, snapshot = self.watched(dataset, peek, reads=True, foresee=foresee)
         if outcome is not None and self.witness is not None:
             self.witness.cover(dataset, outcome.by)
         return outcome, snapshot
@@ -627,7 +628,7 @@ class Ledger:
         self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]
     ) -> RecordedOutcome:
         def foresee(session: Session, account: int) -> None:
-            session.ahead(TAKEN_UP, dataset=account, seq=held.seq)
+            session.ahead(CLAIMED, dataset=account, seq=held.seq)
 
         outcome = self.watched(
             dataset, lambda account: record(account, held, kind, body), foresee=foresee
@@ -740,13 +741,13 @@ class Ledger:
     def snapshot(self, dataset: str, *, connection: Connection | None = None) -> AccountSnapshot:
         """Where a dataset stands now; with a ``connection``, as its open transaction sees it."""
 
-        def look(session: Session) -> AccountSnapshot:
+        def peek(session: Session) -> AccountSnapshot:
             account = AccountTransaction(session, dataset, lock=False)
             return account.snapshot(account.shares())
 
         if connection is None:
-            return self.database.read(look)
-        return look(self.database.joined(connection))
+            return self.database.read(peek)
+        return peek(self.database.joined(connection))
 
     def datasets(self) -> tuple[str, ...]:
         """The names of all datasets."""
@@ -774,7 +775,7 @@ class Ledger:
     ) -> list[tuple[Entry, Entry | None]]:
         """An analyst's questions, newest first but ``skip``, each with what closed it last."""
 
-        def look(account: AccountTransaction) -> list[tuple[Entry, Entry | None]]:
+        def peek(account: AccountTransaction) -> list[tuple[Entry, Entry | None]]:
             asked = account.some_entries(
                 limit=limit, skip=skip, newest_first=True, analyst=analyst, kind="reserve"
             )
@@ -782,7 +783,7 @@ class Ledger:
             closed = [None] * len(asked) if account.closure else account.last_words(asked)
             return list(zip(asked, closed, strict=True))
 
-        pairs = self.watched(dataset, look, reads=True)
+        pairs = self.watched(dataset, peek, reads=True)
         if self.witness is not None:
             self.witness.tell(dataset, [closed for _, closed in pairs])
         return pairs
@@ -795,7 +796,8 @@ class Ledger:
         """Spends without an answer, interrupted or failed; what is being computed is left out."""
 
         return self.read(
-            dataset, lambda one: [e for e in one.unsettled() if self._is_free(e.seq, one)]
+            dataset,
+            lambda account: [e for e in account.unsettled() if self._is_free(e.seq, account)],
         )
 
     def close(self) -> None:

@@ -198,19 +198,19 @@ class AccountTransaction:
         """Note that a reservation was answered or given back."""
         self.session.run(sql.SETTLED, dataset=self.id, seq=seq)
 
-    def taken_up(self, seq: int) -> tuple[int, str]:
+    def claim_of(self, seq: int) -> tuple[int, str]:
         """How often a reservation was taken up, and by whom last; zero times if it is not open."""
-        row = self.session.one(sql.TAKEN_UP, dataset=self.id, seq=seq)
+        row = self.session.one(sql.CLAIMED, dataset=self.id, seq=seq)
         return (0, "") if row is None else (int(row.epoch), str(row.holder))
 
-    def take_up(self, held: Reservation, holder: str) -> int:
+    def claim(self, held: Reservation, holder: str) -> int:
         """Count that somebody begins to compute an answer; whoever did before lost the right."""
         if not held.epoch:
             raise LedgerCorrupt(
                 "A reservation is missing from those that wait; run 'whitecrow ledger verify'."
             )
         epoch = held.epoch + 1
-        self.session.run(sql.TAKE_UP, dataset=self.id, seq=held.seq, epoch=epoch, holder=holder)
+        self.session.run(sql.CLAIM, dataset=self.id, seq=held.seq, epoch=epoch, holder=holder)
         return epoch
 
     def add_terms(self, analyst: str, price: Guarantee) -> None:
@@ -318,8 +318,8 @@ class AccountTransaction:
             "holding": holding,
         }
         given = {name: value for name, value in limits.items() if value is not None}
-        found_by_index = () if kind in (None, "settle") else ("no answer",)
-        query = sql.some_entries(frozenset((*given, *found_by_index)), newest_first)
+        indexed = () if kind in (None, "settle") else ("no answer",)
+        query = sql.some_entries(frozenset((*given, *indexed)), newest_first)
         rows = self.session.rows(query, dataset=self.id, after=after, **given)
         return [_entry(row, self.name) for row in rows]
 
@@ -334,12 +334,12 @@ class AccountTransaction:
     def last_words(self, asked: Sequence[Entry]) -> list[Entry | None]:
         """What became of these reservations: a failure may be reviewed, and either given back."""
         last: dict[int, Entry] = {}
-        open_at = {one.seq: one.seq for one in asked}
+        open_at = {reservation.seq: reservation.seq for reservation in asked}
         while open_at:
             closed = self.closing(list(open_at))
             last |= {open_at[seq]: entry for seq, entry in closed.items() if entry.kind != "review"}
             open_at = {entry.seq: open_at[seq] for seq, entry in closed.items()}
-        return [last.get(one.seq) for one in asked]
+        return [last.get(reservation.seq) for reservation in asked]
 
     def unsettled(self) -> list[Entry]:
         """Reservations that nothing has closed, or only a failure that nobody has reviewed."""
@@ -404,9 +404,9 @@ def _moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def _parsed(written: str) -> Any:
+def _parsed(text: str) -> Any:
     try:
-        return json.loads(written)
+        return json.loads(text)
     except ValueError:
         raise LedgerCorrupt(
             "The ledger holds a text that is not JSON; run 'whitecrow ledger verify'."
@@ -414,8 +414,8 @@ def _parsed(written: str) -> Any:
 
 
 @lru_cache(maxsize=64)  # a cap hardly ever changes
-def _budget(written: str) -> Budget:
-    return Budget.of(_parsed(written))
+def _budget(text: str) -> Budget:
+    return Budget.of(_parsed(text))
 
 
 _ACCOUNTS: dict[str, Account] = {}
@@ -424,22 +424,22 @@ _ACCOUNTS: dict[str, Account] = {}
 _MOST_ACCOUNTS = 256
 
 
-def _account(written: str) -> Account:
-    account = _ACCOUNTS.get(written)
+def _account(text: str) -> Account:
+    account = _ACCOUNTS.get(text)
     if account is not None:
         return account
     try:
-        return _remembered(written, Account.from_json(_parsed(written)))
+        return _remembered(text, Account.from_json(_parsed(text)))
     except (KeyError, ValueError, TypeError):
         raise LedgerCorrupt(
             "The ledger holds sums that cannot be read; run 'whitecrow ledger verify'."
         ) from None
 
 
-def _remembered(written: str, account: Account) -> Account:
+def _remembered(text: str, account: Account) -> Account:
     if len(_ACCOUNTS) >= _MOST_ACCOUNTS:
         _ACCOUNTS.clear()
-    _ACCOUNTS[written] = account
+    _ACCOUNTS[text] = account
     return account
 
 
@@ -457,11 +457,11 @@ def _entry(row: Any, dataset: str) -> Entry:
     return Entry(**{**row._asdict(), "dataset": dataset})
 
 
-def joint_terms(written: Iterable[str]) -> tuple[tuple[Zone, ...], tuple[str, ...]]:
+def joint_terms(texts: Iterable[str]) -> tuple[tuple[Zone, ...], tuple[str, ...]]:
     """The zones and conditions that several releases have together."""
-    terms = [_parsed(term) for term in written]
-    zones = intersect(Zone.from_json(one["zone"]) for one in terms if "zone" in one)
-    return zones, tuple(sorted({one["condition"] for one in terms if "condition" in one}))
+    terms = [_parsed(term) for term in texts]
+    zones = intersect(Zone.from_json(term["zone"]) for term in terms if "zone" in term)
+    return zones, tuple(sorted({term["condition"] for term in terms if "condition" in term}))
 
 
 @lru_cache(maxsize=256)  # many questions have one promise
@@ -471,9 +471,9 @@ def terms_of(price: Guarantee) -> tuple[tuple[str, str], ...]:
     if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
         listed += [{"zone": zone.to_json()} for zone in price.zones if not zone.everyone]
     if isinstance(price, ConditionalPrivacy):
-        listed += [{"condition": one} for one in price.conditions]
-    texts = dict.fromkeys(canonical(one) for one in listed)
-    return tuple((hashlib.sha256(one.encode("ascii")).hexdigest(), one) for one in texts)
+        listed += [{"condition": condition} for condition in price.conditions]
+    texts = dict.fromkeys(canonical(term) for term in listed)
+    return tuple((hashlib.sha256(text.encode("ascii")).hexdigest(), text) for text in texts)
 
 
 _AT_ONCE = 2000  # how many entries are read at once

@@ -25,13 +25,13 @@ from whitecrow.ledger.spatial import (
     Location,
     Sheets,
     SpatialIndex,
-    kept_sheets,
     rows,
+    stored_sheets,
 )
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 
-WORTH_A_CHECKPOINT = 1000
+CHECKPOINT_ENTRIES = 1000
 """How many entries a check must have read for a checkpoint to be worth its own entry."""
 
 
@@ -91,7 +91,7 @@ def checkpoint(
     geometry: Recountable | None = None,
     actor: str = "",
     full: bool = False,
-    least: int = WORTH_A_CHECKPOINT,
+    least: int = CHECKPOINT_ENTRIES,
 ) -> Finding:
     """Check an account and, if all is right, write a checkpoint from which the next check begins.
 
@@ -175,16 +175,16 @@ def _misplaced(account: AccountTransaction, replay: Replay, geometry: Recountabl
     snapshot = account.snapshot(account.shares())
     charged = {"": snapshot.spent.located}
     charged |= {analyst: share.spent.located for analyst, share in snapshot.shares.items()}
-    kept = kept_sheets(index)
+    indexed = stored_sheets(index)
     priced: dict[str, Located] = {}
-    for (_, analyst), (price, _) in kept.items():
+    for (_, analyst), (price, _) in indexed.items():
         priced[analyst] = priced.get(analyst, Located()) + price
     for analyst, located in charged.items():
         least = priced.get(analyst, Located())
         if _less(located, least) or _less(located, places.cost(analyst)):
             whose = f" of analyst {analyst!r}" if analyst else ""
             return f"what located questions{whose} cost is less than their places say"
-    if sheets.differ(kept) or places.exceed(kept):
+    if sheets.differ(indexed) or places.exceed(indexed):
         return "what the spatial index keeps of its sheets is not what their balls make"
     return ""
 
@@ -217,10 +217,10 @@ class _Places:
         sheets = {sheet for _, _, sheet in self._recounts}
         return sum((self._on(sheet, analyst) for sheet in sheets), Located())
 
-    def exceed(self, kept: Mapping[tuple[str, str], tuple[Located, object]]) -> bool:
+    def exceed(self, held: Mapping[tuple[str, str], tuple[Located, object]]) -> bool:
         """Whether the balls of a sheet cost more than what is kept of it."""
         return any(
-            _less(price, self._on(sheet, analyst)) for (sheet, analyst), (price, _) in kept.items()
+            _less(price, self._on(sheet, analyst)) for (sheet, analyst), (price, _) in held.items()
         )
 
     def _on(self, sheet: str, analyst: str) -> Located:

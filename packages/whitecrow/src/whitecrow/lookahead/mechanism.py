@@ -68,7 +68,7 @@ def release(
         if count >= question.threshold:
             count = max(0, count + discrete_laplace(scale, source))
         if count > 0:
-            values = [facts.domain[axis][place] for axis, place in enumerate(cell)]
+            values = [facts.domain[axis][index] for axis, index in enumerate(cell)]
             cells.append([*values, count])
     return {"columns": list(question.columns), "cells": cells}
 

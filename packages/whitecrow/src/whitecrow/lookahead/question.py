@@ -56,7 +56,7 @@ def axis_of(column: Column, bins: int | None) -> Axis:
         return Axis(Plain(name), whole, whole.start, name)
     if column.type == "number" and bins is not None and lower is not None and upper is not None:
         step = (upper - lower) / bins
-        edges = tuple(lower + step * place for place in range(1, bins))
+        edges = tuple(lower + step * number for number in range(1, bins))
         return Axis(
             Cut(name, edges), _intervals(column, edges), 0, (name, f"in {bins} equal parts")
         )

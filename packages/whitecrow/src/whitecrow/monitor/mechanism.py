@@ -35,10 +35,10 @@ def release(question: Monitor, facts: MonitorFacts, source: Source | None = None
 
 
 def resume(
-    question: Monitor, facts: MonitorFacts, kept: Mapping[str, Any], source: Source | None = None
+    question: Monitor, facts: MonitorFacts, state: Mapping[str, Any], source: Source | None = None
 ) -> dict[str, Any]:
     """Close the steps that are not closed yet (``proof.md``); what was released before stays."""
-    streams, card = Streams.from_json(kept), facts.card
+    streams, card = Streams.from_json(state), facts.card
     plan = question.plan(card)
 
     def draw(cells: Counting, noise: Noise, groups: Counts | None) -> Counts:
@@ -54,9 +54,9 @@ def resume(
     return streams.to_json()
 
 
-def show(question: Monitor, card: Card, kept: Mapping[str, Any]) -> dict[str, Any] | None:
+def show(question: Monitor, card: Card, state: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the answer at the question's step; None where it is not closed yet."""
-    streams, last = Streams.from_json(kept), question.through
+    streams, last = Streams.from_json(state), question.through
     layout = streams.layout
     if layout is None or len(streams.steps) < last:
         return None
@@ -115,9 +115,9 @@ def assembled(question: Monitor, card: Card, reader: Reader, layout: Model | Non
     return model
 
 
-def following(question: Monitor, kept: Mapping[str, Any]) -> Monitor:
+def following(question: Monitor, state: Mapping[str, Any]) -> Monitor:
     """Return the question of the first step that is not closed yet."""
-    return Monitor.from_json({**question.to_json(), "through": len(kept.get("steps", ())) + 1})
+    return Monitor.from_json({**question.to_json(), "through": len(state.get("steps", ())) + 1})
 
 
 def named(question: Monitor, card: Card, model: Model, step: int) -> Detector:

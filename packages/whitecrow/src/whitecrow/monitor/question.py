@@ -256,10 +256,10 @@ class Monitor(Question):
 
 _MORE = 2.0
 """Beside learning: sorting into periods, the alarm's histograms, and reading it all again."""
-_KEPT = 40  # bytes of a released number, as it is kept and as it is read
+_NUMBER_BYTES = 40  # bytes of a released number, as it is kept and as it is read
 
 
 def cost(question: Monitor, card: Card, records: int) -> Limits:
     """Every step counts the records of all periods so far, as ``learn`` does; one at a time."""
     once = in_turn([cost_of_learning(question.learns(card), card, records)], times=_MORE)
-    return Limits(once.seconds, once.bytes + _KEPT * CELLS_OF_TABLES * question.through)
+    return Limits(once.seconds, once.bytes + _NUMBER_BYTES * CELLS_OF_TABLES * question.through)

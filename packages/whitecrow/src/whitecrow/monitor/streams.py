@@ -122,7 +122,7 @@ class Streams:
         return {
             "form": _FORM,
             "first": None if self.first is None else self.first.to_json()["detector"],
-            "steps": [[_written(block) for block in step] for step in self.steps],
+            "steps": [[_encoded(block) for block in step] for step in self.steps],
         }
 
     @classmethod
@@ -138,7 +138,7 @@ class Streams:
         )
 
 
-def _written(block: Ints) -> str:
+def _encoded(block: Ints) -> str:
     planes = np.ascontiguousarray(block.astype("<i8").view(np.uint8).reshape(-1, 8).T)
     return base64.b64encode(zlib.compress(planes.tobytes(), 6)).decode("ascii")
 

@@ -19,7 +19,7 @@ from whitecrow.neighbours.relation import LARGEST, MIXED, SQUARES, SUM, Form
 
 _ROUNDING = 2.0**-24  # the relative error of one operation in float32
 _SAMPLE = 1024
-_WORTH = 1.0 / 16.0
+_MOST_ERROR = 1.0 / 16.0
 """The filter is used where rounding moves a distance by at most this share of the radius."""
 
 
@@ -58,11 +58,11 @@ def band(form: Form, one: Narrow, other: Narrow) -> tuple[np.float32, np.float32
         return None
     errors = [_ROUNDING * 1.01 * (a + b) for a, b in zip(one.reach, other.reach, strict=True)]
     error = {SQUARES: math.hypot(*errors), SUM: math.fsum(errors), LARGEST: max(errors)}[form.kind]
-    if not error <= _WORTH * radius:
+    if not error <= _MOST_ERROR * radius:
         return None
     power = 2 if form.kind == SQUARES else 1
     slack = (2 * len(errors) + 16) * _ROUNDING
-    if slack > _WORTH:
+    if slack > _MOST_ERROR:
         return None
     near = np.float32((radius - error) ** power * (1.0 - slack))
     far = np.float32((radius + error) ** power * (1.0 + slack))

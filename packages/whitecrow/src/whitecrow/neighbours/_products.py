@@ -70,9 +70,9 @@ def _counted(
             if not most.any():
                 continue
             np.greater_equal(scores, (sure[some] + widest)[:, None], out=surely)
-            found = _each(surely)
-            counts[some] += found
-            for i in np.flatnonzero(most > found):
+            certain = _each(surely)
+            counts[some] += certain
+            for i in np.flatnonzero(most > certain):
                 doubt = data[part][maybe[i] & ~surely[i]]
                 near = measures(form, doubt.T, records[some[i]]) <= form.threshold
                 counts[some[i]] += np.count_nonzero(near)

@@ -102,7 +102,7 @@ class RemoteEngine:
         if limit == 0 or len(asked) == 0:
             return np.zeros(len(asked), np.int64)
         everything = self._dataset.records(columns)
-        return self._count_in_turns(form, form.placed(asked), limit, everything)
+        return self._count_in_batches(form, form.placed(asked), limit, everything)
 
     def _by_cells(
         self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
@@ -122,30 +122,30 @@ class RemoteEngine:
         if judged.asked > max(counted // 8, bounds.asked):
             return None
         parts = [
-            self._by_turn(neighbour_relation, lattice, turn, cap)
-            for turn in judged.turns(bounds.asked)
+            self._by_batch(neighbour_relation, lattice, batch, cap)
+            for batch in judged.batches(bounds.asked)
         ]
         width = len(neighbour_relation.columns)
         points = [np.empty((0, width)), *(points for points, _ in parts)]
         counts = [np.zeros(0, np.int64), *(counts for _, counts in parts)]
         return np.concatenate(points), np.concatenate(counts)
 
-    def _by_turn(
+    def _by_batch(
         self,
         neighbour_relation: NeighbourRelation,
         lattice: cells.Lattice,
-        turn: cells.Turn,
+        batch: cells.Batch,
         cap: int,
     ) -> tuple[Matrix, Counts]:
         """Count for the records of some cells: here if what they touch is little, else there."""
         form, bounds = neighbour_relation.form(), self._bounds
-        if turn.nearby <= min(bounds.held, 4 * turn.asked + bounds.few):
-            values = self._within(neighbour_relation, lattice, turn.near)
-            asking = values[np.isin(lattice.keys(values), turn.asking)]
+        if batch.nearby <= min(bounds.held, 4 * batch.asked + bounds.few):
+            values = self._within(neighbour_relation, lattice, batch.near)
+            asking = values[np.isin(lattice.keys(values), batch.asking)]
             counts = count_records(values, form, asking, cap)
         else:
-            asking = self._within(neighbour_relation, lattice, turn.asking)
-            counts = self._count_near(neighbour_relation, lattice, turn, asking, cap)
+            asking = self._within(neighbour_relation, lattice, batch.asking)
+            counts = self._count_near(neighbour_relation, lattice, batch, asking, cap)
         return asking[counts < cap], counts[counts < cap]
 
     def _histogram(self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice) -> Counts:
@@ -182,28 +182,28 @@ class RemoteEngine:
         for share in range(shares):
             work = Uncovered(covers, share, shares, self._warehouse.spread)
             asking = self._dataset.rows_of(everything, work, Yields(width))
-            found = self._count_in_turns(form, form.placed(asking), cap, everything)
-            points.append(asking[found < cap])
-            counts.append(found[found < cap])
+            near = self._count_in_batches(form, form.placed(asking), cap, everything)
+            points.append(asking[near < cap])
+            counts.append(near[near < cap])
         return np.concatenate(points), np.concatenate(counts)
 
     def _count_near(
         self,
         neighbour_relation: NeighbourRelation,
         lattice: cells.Lattice,
-        turn: cells.Turn,
+        batch: cells.Batch,
         asking: Matrix,
         cap: int,
     ) -> Counts:
         """Count in workers, where the records lie, or moved together if they are too many."""
         form, query = neighbour_relation.form(), self._dataset.records(neighbour_relation.columns)
-        nearby = Nearby.of(lattice, turn)
-        indexes = -(-turn.nearby // INDEXED)
+        nearby = Nearby.of(lattice, batch)
+        indexes = -(-batch.nearby // INDEXED)
         bounds = self._bounds
         spread = self._warehouse.spread
-        moved = spread and bounds.held < turn.nearby < turn.asked * indexes * bounds.moved
+        moved = spread and bounds.held < batch.nearby < batch.asked * indexes * bounds.moved
         if moved:
-            query = replace(query, groups=nearby.grouping(turn.held))
+            query = replace(query, groups=nearby.grouping(batch.held))
         together = GATHERED if moved else INDEXED
         work = partial(CountingNear, nearby, cap=cap, together=together, alone=spread)
 
@@ -212,7 +212,7 @@ class RemoteEngine:
 
         return np.minimum(self._in_steps(asking, count), cap)
 
-    def _count_in_turns(self, form: Form, asking: Matrix, cap: int, query: Asked) -> Counts:
+    def _count_in_batches(self, form: Form, asking: Matrix, cap: int, query: Asked) -> Counts:
         """Count for many records, so many at a time as may be sent out together."""
         return self._in_steps(asking, lambda some: self._count((Group(form, some),), cap, query))
 

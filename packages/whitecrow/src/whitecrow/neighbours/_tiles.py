@@ -27,7 +27,7 @@ from whitecrow.neighbours.relation import LARGEST, Form, step
 
 _FIRST = 4  # times the cap: records looked at before the first are dropped
 _GROWTH = 4  # from then on, one in this many of those seen so far before the next are dropped
-_WORTH = 1 << 26  # pairs worth a round, whatever the cap: fewer do not fill a GPU
+_LEAST_PAIRS = 1 << 26  # pairs of a round, whatever the cap: fewer do not fill a GPU
 _PAIR_BYTES = 32  # what the array operations hold for each pair of a tile
 _LARGEST_TILE = 1 << 23
 _SIDE = 1 << 13
@@ -73,9 +73,9 @@ class Scattered:
         counts = np.zeros(len(asked), np.int64)
         for first, last in self._parts(len(asked)):
             records = self._both(self._device.put(asked[first:last]))
-            found, rows = self._nothing_found(last - first)
-            self._look(records, rows, form, cap, found)
-            counts[first:last] = self._device.fetch(found)
+            partial, rows = self._no_counts(last - first)
+            self._look(records, rows, form, cap, partial)
+            counts[first:last] = self._device.fetch(partial)
         return np.minimum(counts, cap)
 
     def count_every(self, form: Form, cap: int, progress: Progress | None = None) -> Counts:
@@ -85,19 +85,19 @@ class Scattered:
         covers = self._covers(form, cap)
         for first, last in self._parts(len(self)):
             records = self._part(first, last)
-            found, rows = self._nothing_found(last - first)
+            partial, rows = self._no_counts(last - first)
             for pivots, within in covers:
-                rows = pivots._look(records, rows, within, 1, found)
-            found *= cap  # a record near one pivot has as many neighbours as are asked for
-            self._look(records, rows, form, cap, found, progress)
+                rows = pivots._look(records, rows, within, 1, partial)
+            partial *= cap  # a record near one pivot has as many neighbours as are asked for
+            self._look(records, rows, form, cap, partial, progress)
             if held:
-                counts[self._places[first:last]] = found
+                counts[self._places[first:last]] = partial
             else:
-                counts[scattered_order(len(self), first, last)] = self._device.fetch(found)
+                counts[scattered_order(len(self), first, last)] = self._device.fetch(partial)
         every: Counts = self._device.fetch(counts) if held else counts
         return np.minimum(every, cap)
 
-    def _nothing_found(self, size: int) -> tuple[Any, Any]:
+    def _no_counts(self, size: int) -> tuple[Any, Any]:
         """Return counts of 0, and the rows that are asked about: all."""
         stepped = self._steps is not None and size <= len(self)
         rows = self._steps[:size] if stepped else self._device.put(np.arange(size))
@@ -152,8 +152,8 @@ class Scattered:
         """Add what is close to the rows to their counts; return the rows still below the cap."""
         size, seen = len(self), 0
         while seen < size and len(rows):
-            worth = seen // _GROWTH if seen else _FIRST * cap
-            length = min(max(worth, _WORTH // len(rows), 1), size - seen)
+            wanted = seen // _GROWTH if seen else _FIRST * cap
+            length = min(max(wanted, _LEAST_PAIRS // len(rows), 1), size - seen)
             if self._held is None:
                 length = min(length, self._most())
             data = self._part(seen, seen + length)

@@ -36,7 +36,7 @@ TABLE = 1 << 22
 """So many keys have one."""
 _BITS = 52  # A key is a whole number that a double holds
 _MOST_BITS = 24
-_APART = 4
+_CELLS_APART = 4
 _MOST_STEPS = 1 << 30
 _MARGIN = 2.0**-20
 """How much wider or narrower than its side a cell may be, by rounding: see `proof.md`."""
@@ -77,17 +77,17 @@ class Lattice:
         """Return numbers by which near cells come near each other: their bits, interleaved."""
         places, total, shift = self._places(keys), np.zeros(len(keys), np.int64), 0
         for bit in range(max(self.pitches).bit_length()):
-            for place, pitch in zip(places, self.pitches, strict=True):
+            for coordinate, pitch in zip(places, self.pitches, strict=True):
                 if pitch >> bit:
-                    total |= (place >> bit & 1) << shift
+                    total |= (coordinate >> bit & 1) << shift
                     shift += 1
         return total
 
     def inner(self, keys: Counts) -> Flags:
         """Say which cells are not outermost: those reach to infinity, and vouch for nobody."""
         inner = np.ones(len(keys), bool)
-        for place, span in zip(self._places(keys), self._spans, strict=True):
-            inner &= (place > 0) & (place < span - 1)
+        for coordinate, span in zip(self._places(keys), self._spans, strict=True):
+            inner &= (coordinate > 0) & (coordinate < span - 1)
         return inner
 
     def keys(self, values: Matrix) -> Counts:
@@ -140,9 +140,9 @@ class Lattice:
         last = int(np.searchsorted(keys, keys[chosen[-1]] + far, side="right"))
         weights = np.zeros(last - first, np.int64)
         weights[chosen - first] = 1
-        found = np.zeros(len(keys), bool)
-        found[first:last] = self._around(keys[first:last], weights, runs) > 0
-        return found
+        nearby = np.zeros(len(keys), bool)
+        nearby[first:last] = self._around(keys[first:last], weights, runs) > 0
+        return nearby
 
     def steps(self) -> int:
         """Return about how many runs are visited for each cell."""
@@ -158,11 +158,11 @@ class Lattice:
             around(keys, sums, runs[0][first:last], runs[1][first:last], part)
             return part
 
-        found = np.zeros(len(keys), np.int64)
+        totals = np.zeros(len(keys), np.int64)
         spans = parallel.chunks(len(runs[0]), 32)
         for part in parallel.results([partial(some, *span) for span in spans]):
-            found += part
-        return found
+            totals += part
+        return totals
 
     def _runs(self, width: float, more: int) -> tuple[Counts, Counts]:
         """Return shifts and reaches of the runs of cells that are close to a cell, near ones first.
@@ -173,10 +173,10 @@ class Lattice:
         """
         columns = len(self.lowest)
         reach = self.fineness + 1
-        apart = np.maximum(np.arange(reach + 1) + more, 0) * (self.side * width)
+        gaps = np.maximum(np.arange(reach + 1) + more, 0) * (self.side * width)
         total = np.zeros((reach + 1,) * columns)
         for c, scale in enumerate(self.form.scales):
-            along = apart.reshape([-1 if axis == c else 1 for axis in range(columns)])
+            along = gaps.reshape([-1 if axis == c else 1 for axis in range(columns)])
             total = step(self.form.kind, total, along, scale)
         lengths = (total <= self.form.threshold).sum(axis=-1) - 1
         both = range(-reach, reach + 1)
@@ -191,7 +191,7 @@ class Lattice:
 
 
 @dataclass(frozen=True, repr=False)
-class Turn:
+class Batch:
     """Cells that are not certified, and the cells around them."""
 
     asking: Counts  # cells that are not certified
@@ -222,13 +222,13 @@ class Judged:
         """How many records are not certified."""
         return int(self.counts[self.asking].sum())
 
-    def turns(self, most: int) -> Iterator[Turn]:
-        """Yield the uncertified cells by turns of about ``most`` records, near ones together."""
-        turn = (np.cumsum(self.counts[self.asking]) - 1) // most
-        for chosen in np.split(self.asking, np.flatnonzero(np.diff(turn)) + 1):
+    def batches(self, most: int) -> Iterator[Batch]:
+        """Yield the uncertified cells in batches of about ``most`` records, near ones together."""
+        number = (np.cumsum(self.counts[self.asking]) - 1) // most
+        for chosen in np.split(self.asking, np.flatnonzero(np.diff(number)) + 1):
             if len(chosen):
                 near = self.lattice.touched(self.keys, chosen)
-                yield Turn(
+                yield Batch(
                     self.keys[chosen],
                     self.keys[near],
                     self.counts[near],
@@ -284,7 +284,7 @@ def lay_over(sample: Matrix, form: Form, most: int) -> Lattice | None:
     if radius is None:
         return None
     ordered = np.sort(sample, axis=0)
-    out = min(_APART, (len(sample) - 1) // 2)
+    out = min(_CELLS_APART, (len(sample) - 1) // 2)
     low, high = ordered[out], ordered[-1 - out]
     for fineness in range(_FINEST_TABLE, 1, -1):
         side = radius / fineness
@@ -349,12 +349,12 @@ def settle(values: Matrix, form: Form, cap: int, most: int) -> Settled | None:
 
     rank = np.full(lattice.total, -1, np.int32)
     asking, within = np.zeros(lattice.total, bool), 0
-    for turn in judged.turns(size):  # all of them, in one
-        inner = lattice.inner(turn.near)
-        within = int(turn.held[inner].sum())
-        listed = turn.near[np.lexsort([lattice.along(turn.near), ~inner])]
+    for batch in judged.batches(size):  # all of them, in one
+        inner = lattice.inner(batch.near)
+        within = int(batch.held[inner].sum())
+        listed = batch.near[np.lexsort([lattice.along(batch.near), ~inner])]
         rank[listed] = np.arange(len(listed), dtype=np.int32)
-        asking[turn.asking] = True
+        asking[batch.asking] = True
     ranks = rank[keys]
     rows = np.flatnonzero(ranks >= 0)
     nearby = rows[in_order(ranks[rows])]

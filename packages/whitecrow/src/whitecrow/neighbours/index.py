@@ -28,7 +28,7 @@ from whitecrow.neighbours.relation import MIXED, Form
 _PIECE = 1 << 13  # records that are copied into an index at once
 _AT_ONCE = 1 << 9
 """Columns of blocks that are framed at once: few enough to stay near the processor."""
-_WORTH = 1024  # records to count for that are worth a task of their own
+_LEAST_TASK = 1024  # records to count for that are worth a task of their own
 _PATIENCE = 512
 """Leaves that a record looks at alone; outliers share the many that they need (count_part)."""
 
@@ -173,13 +173,13 @@ def _wide_tree(size: int, low: Matrix, high: Matrix) -> WideTree:
     boxes[:], above, below = 0.0, 0, 1
     for parents, spans in levels:
         first, node = np.cumsum(spans) - spans, above + parents
-        place = np.arange(len(spans)) - np.searchsorted(parents, parents)
-        boxes[node, :, 0, place] = np.minimum.reduceat(low, first)
-        boxes[node, :, 1, place] = np.maximum.reduceat(high, first)
+        branch = np.arange(len(spans)) - np.searchsorted(parents, parents)
+        boxes[node, :, 0, branch] = np.minimum.reduceat(low, first)
+        boxes[node, :, 1, branch] = np.maximum.reduceat(high, first)
         numbers = below + np.arange(len(spans))
-        children[node, 0, place] = -1 - first if spans is levels[-1][1] else numbers
-        children[node, 1, place] = np.minimum(size, (first + spans) * LANES) - first * LANES
-        np.bitwise_or.at(present, node, np.uint64(1) << place.astype(np.uint64))
+        children[node, 0, branch] = -1 - first if spans is levels[-1][1] else numbers
+        children[node, 1, branch] = np.minimum(size, (first + spans) * LANES) - first * LANES
+        np.bitwise_or.at(present, node, np.uint64(1) << branch.astype(np.uint64))
         above, below = below, below + len(spans)
     return WideTree(boxes, children, present)
 
@@ -279,7 +279,7 @@ def count_in(
     def task(first: int, last: int) -> None:
         nonlocal done
 
-        def left(count: Count, step: int = _WORTH) -> None:
+        def left(count: Count, step: int = _LEAST_TASK) -> None:
             """Count those records of these blocks that have no count yet."""
             for start in range(first * LANES, last * LANES, step):
                 stop = min(start + step, last * LANES)
@@ -299,7 +299,7 @@ def count_in(
         done += last - first
         report(done, len(asked), "counting neighbours")
 
-    spans = parallel.chunks(len(asked), _WORTH // LANES)
+    spans = parallel.chunks(len(asked), _LEAST_TASK // LANES)
     parallel.run([partial(task, *span) for span in spans])
     return counts
 
@@ -308,9 +308,9 @@ def _in_spans(count: Count, index: Arranged, form: Form, asked: Matrix, cap: int
     if not asked.flags.writeable:
         asked = asked.copy()  # else the kernel would be compiled once more
     relation = relation_of(form, index, asked)
-    if len(asked) <= _WORTH:
+    if len(asked) <= _LEAST_TASK:
         return count(index, relation, asked, cap)
-    spans = parallel.chunks(len(asked), _WORTH)
+    spans = parallel.chunks(len(asked), _LEAST_TASK)
     tasks = [partial(count, index, relation, asked[slice(*span)], cap) for span in spans]
     return np.concatenate(list(parallel.results(tasks)))
 

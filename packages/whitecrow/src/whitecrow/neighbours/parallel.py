@@ -79,8 +79,8 @@ def side_by_side(act: Callable[[T], object], parts: Iterable[T], most: int) -> N
         else:
             begun.append(_executor().submit(act, current))
         current = following
-    for one in begun:
-        one.result()
+    for future in begun:
+        future.result()
 
 
 def _executor() -> ThreadPoolExecutor:

@@ -118,9 +118,9 @@ def count_every(
         if pieces is not None:
             give_back()
         index = arranged(records, form, progress)
-        found = _grouped(index, form, index, cap, progress)
+        sums = _grouped(index, form, index, cap, progress)
         del index
-        return found.astype(np.int64)
+        return sums.astype(np.int64)
     counts, asking = settled.counts, settled.asking
     if len(asking):
         index = arranged(values, None, progress, order=settled.nearby, ordered=settled.within)

@@ -243,11 +243,11 @@ class Form:
         if not any(self.levels):
             return scaled
         parts = []
-        for place, (scale, level) in enumerate(zip(self.divisors, self.levels, strict=True)):
+        for column, (scale, level) in enumerate(zip(self.divisors, self.levels, strict=True)):
             if level == 0:
-                parts.append(scaled[:, place : place + 1])
+                parts.append(scaled[:, column : column + 1])
                 continue
-            codes = values[:, place].astype(np.int64)
+            codes = values[:, column].astype(np.int64)
             corners = np.zeros((len(values), (level + 1) // 2))
             corners[np.arange(len(values)), codes // 2] = np.where(codes % 2, -0.5, 0.5) / scale
             parts.append(corners)
@@ -302,7 +302,7 @@ def embedded(values: Matrix, metric: str) -> Matrix:
 
             points: Matrix = on_spheres(values)
             return points
-    return np.array([on_sphere(*place) for place in values.tolist()]).reshape(-1, 3)
+    return np.array([on_sphere(*point) for point in values.tolist()]).reshape(-1, 3)
 
 
 def checked_form(

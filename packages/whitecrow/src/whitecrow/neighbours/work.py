@@ -16,7 +16,7 @@ import numpy as np
 from whitecrow._arrays import Counts, Int32s, Ints, Matrix
 from whitecrow.data.warehouse import gathered
 from whitecrow.neighbours import parallel
-from whitecrow.neighbours.cells import COMPILED, Lattice, Turn, in_order
+from whitecrow.neighbours.cells import COMPILED, Batch, Lattice, in_order
 from whitecrow.neighbours.plans import count_in_part, count_records
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
@@ -29,12 +29,12 @@ def possible_neighbours(asked: Matrix, values: Matrix, form: Form) -> Ints:
     Both are placed already.
     """
     possible = np.ones(len(asked), bool)
-    for place, reach in enumerate(_reaches(form)):
+    for column, reach in enumerate(_reaches(form)):
         if math.isfinite(reach):
             # A rounded sum is at most one step too small.
-            low = math.nextafter(float(values[:, place].min()) - reach, -math.inf)
-            high = math.nextafter(float(values[:, place].max()) + reach, math.inf)
-            possible &= (low <= asked[:, place]) & (asked[:, place] <= high)
+            low = math.nextafter(float(values[:, column].min()) - reach, -math.inf)
+            high = math.nextafter(float(values[:, column].max()) + reach, math.inf)
+            possible &= (low <= asked[:, column]) & (asked[:, column] <= high)
     return np.flatnonzero(possible)
 
 
@@ -224,7 +224,7 @@ class Cells:
         """Return the place of each record's cell in the list, -1 if it is not there."""
         wanted = self.lattice.keys(values)
         if len(wanted) < COMPILED:
-            return found(self.keys, wanted)
+            return positions(self.keys, wanted)
         from whitecrow.neighbours._kernels.cells import find
 
         places = np.empty(len(wanted), np.int64)
@@ -264,11 +264,11 @@ class Nearby:
     rank: Counts  # the place of each in that order
 
     @staticmethod
-    def of(lattice: Lattice, turn: Turn) -> Nearby:
+    def of(lattice: Lattice, batch: Batch) -> Nearby:
         """Put the cells of a turn in order."""
-        rank = np.empty(len(turn.near), np.int64)
-        rank[np.argsort(lattice.along(turn.near))] = np.arange(len(rank))
-        return Nearby(Cells(lattice, turn.near), rank)
+        rank = np.empty(len(batch.near), np.int64)
+        rank[np.argsort(lattice.along(batch.near))] = np.arange(len(rank))
+        return Nearby(Cells(lattice, batch.near), rank)
 
     def order(self, places: Counts) -> Counts:
         """List records that are at these places, cell by cell."""
@@ -349,7 +349,7 @@ def added(keys: Counts, counts: Counts) -> tuple[Counts, Counts]:
     return once, sums
 
 
-def found(keys: Counts, wanted: Counts) -> Counts:
+def positions(keys: Counts, wanted: Counts) -> Counts:
     """Return the places of some keys in an ascending list, -1 for those that are not in it."""
     if not len(keys):
         return np.full(len(wanted), -1)

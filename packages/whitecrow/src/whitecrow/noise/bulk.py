@@ -46,8 +46,8 @@ def _indices(source: Source, table: Table, size: int) -> Ints:
     words = draw_words(source, size)
     index = np.searchsorted(np.array(table.edges, dtype=np.uint64), words, side="right")
     sure = words < np.array(table.safe, dtype=np.uint64)[index]
-    for place in np.flatnonzero(~sure):
-        index[place] = table.settle(source, int(words[place]))
+    for row in np.flatnonzero(~sure):
+        index[row] = table.settle(source, int(words[row]))
     return index.astype(np.int64, copy=False)
 
 
@@ -81,20 +81,20 @@ def _gaussian_magnitudes(source: Source, law: Gaussian, size: int) -> Ints:
     index = _indices(source, law.table, size)
     far = np.flatnonzero(index == law.count)
     value = index * law.block
-    kept = np.ones(size, dtype=bool)
+    accepted = np.ones(size, dtype=bool)
     if law.block > 1:
         inside = draw_words(source, size) >> np.uint64(WIDTH + 1 - law.block.bit_length())
         value = value + inside.astype(np.int64)
         words = draw_words(source, size)
         ratios = np.array([*law.keep, 0], dtype=np.uint64)[index]
-        for place in np.flatnonzero((words >= ratios) & (index < law.count)):
-            start = int(index[place]) * law.block
-            kept[place] = law.keeps(source, int(value[place]), start, int(words[place]))
-    for place in far:
+        for row in np.flatnonzero((words >= ratios) & (index < law.count)):
+            start = int(index[row]) * law.block
+            accepted[row] = law.keeps(source, int(value[row]), start, int(words[row]))
+    for row in far:
         magnitude = law.far_magnitude(source)
-        kept[place] = magnitude is not None
-        value[place] = magnitude or 0
-    return value[kept]
+        accepted[row] = magnitude is not None
+        value[row] = magnitude or 0
+    return value[accepted]
 
 
 def _size(size: int, owner: str) -> int:
@@ -185,14 +185,14 @@ def polya(x: Rational, parts: int, size: int, source: Source | None = None) -> I
     count = positive_whole(parts, "polya", "parts")
     origin = source or system_source()
     left = geometric(x, size, origin)
-    kept = np.zeros(size, dtype=np.int64)
+    draws = np.zeros(size, dtype=np.int64)
     while (open_ := np.flatnonzero(left)).size:
         # The cycle of the first thing left over has every possible length with equal chances.
         cycle = 1 + _below(origin, left[open_].astype(np.uint64)).astype(np.int64)
         keeps = _below(origin, np.full(len(open_), count, dtype=np.uint64)) == 0
-        kept[open_] += np.where(keeps, cycle, 0)
+        draws[open_] += np.where(keeps, cycle, 0)
         left[open_] -= cycle
-    return kept
+    return draws
 
 
 def laplace_shares(scale: Rational, parts: int, size: int, source: Source | None = None) -> Ints:

@@ -24,10 +24,10 @@ def weigh_squares(
     weights_of = np.zeros(len(middles), np.int64)
     for square in range(len(middles)):
         total = 0
-        for one in range(len(across)):
-            x = across[one, 0] - middles[square, 0]
-            y = across[one, 1] - middles[square, 1]
-            most = lengths[one]
+        for disc in range(len(across)):
+            x = across[disc, 0] - middles[square, 0]
+            y = across[disc, 1] - middles[square, 1]
+            most = lengths[disc]
             if metric == 0:
                 long = x * x + y * y
                 most = most * most
@@ -36,7 +36,7 @@ def weigh_squares(
             else:
                 long = max(abs(x), abs(y))
             if long <= most or not math.isfinite(long):
-                total += weights[one]
+                total += weights[disc]
         weights_of[square] = total
     return weights_of
 
@@ -59,14 +59,14 @@ def _touching(centers: Floats, radii: Floats, weights: Ints) -> tuple[Flags, Int
     near = np.zeros((count, count), np.bool_)
     most = weights.copy()
     for row in range(count):
-        for one in range(row):
-            x = centers[row, 0] - centers[one, 0]
-            y = centers[row, 1] - centers[one, 1]
+        for other in range(row):
+            x = centers[row, 0] - centers[other, 0]
+            y = centers[row, 1] - centers[other, 1]
             distance = math.sqrt(x * x + y * y)
-            if distance <= radii[row] + radii[one] or not math.isfinite(distance):
-                near[row, one] = near[one, row] = True
-                most[row] += weights[one]
-                most[one] += weights[row]
+            if distance <= radii[row] + radii[other] or not math.isfinite(distance):
+                near[row, other] = near[other, row] = True
+                most[row] += weights[other]
+                most[other] += weights[row]
     return near, most
 
 
@@ -85,36 +85,36 @@ def _deepest_disc(
     """Sweep around the circles in order, the heaviest surroundings first."""
     count = len(centers)
     lows, highs = np.empty(count), np.empty(count)
-    kept = np.empty(count, np.int64)
+    amounts = np.empty(count, np.int64)
     deepest = floor
     for row in order:
         if most[row] <= deepest:
             break  # all that touch the other circles would not be deeper
         there, arcs = 0, 0
-        for one in range(count):
-            if not near[row, one]:
+        for other in range(count):
+            if not near[row, other]:
                 continue
-            x = centers[one, 0] - centers[row, 0]
-            y = centers[one, 1] - centers[row, 1]
+            x = centers[other, 0] - centers[row, 0]
+            y = centers[other, 1] - centers[row, 1]
             distance = math.hypot(x, y)
-            if distance + radii[one] < radii[row] * (1.0 - relative):
+            if distance + radii[other] < radii[row] * (1.0 - relative):
                 continue  # well inside the circle
-            half = _half_angle(distance, radii[row], radii[one], relative) + angle
+            half = _half_angle(distance, radii[row], radii[other], relative) + angle
             if half >= math.pi:
-                there += weights[one]
+                there += weights[other]
                 continue
             middle = math.atan2(y, x)
             start, end = middle - half, middle + half
             # An arc that passes the angle where -pi and pi meet weighs there already.
             if start < -math.pi:
                 start += 2 * math.pi
-                there += weights[one]
+                there += weights[other]
             elif end > math.pi:
                 end -= 2 * math.pi
-                there += weights[one]
-            lows[arcs], highs[arcs], kept[arcs] = start, end, weights[one]
+                there += weights[other]
+            lows[arcs], highs[arcs], amounts[arcs] = start, end, weights[other]
             arcs += 1
-        best = there + _heaviest(lows[:arcs], highs[:arcs], kept[:arcs])
+        best = there + _heaviest(lows[:arcs], highs[:arcs], amounts[:arcs])
         deepest = max(deepest, weights[row] + best)
     return deepest
 

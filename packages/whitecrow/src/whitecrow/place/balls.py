@@ -45,7 +45,7 @@ _CROWD = 128  # the time to find the deepest point grows with the square of this
 _FEW = 24
 """Of no more discs numpy finds the deepest point; of more, a compiled loop that must be loaded."""
 _QUICK_COMPILED = 64  # how many touching balls the compiled loop weighs in a third of a millisecond
-Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
+Space = tuple[tuple[str, ...], str, tuple[float, ...], str]
 
 # Distances are decided in double precision, so a record may count as inside a ball whose
 # mathematical boundary it misses by a few units in the last place.
@@ -96,7 +96,7 @@ class Balls:
 
     def sheet(self, ball: Location) -> str:
         """Name the balls among which places are compared; the others add up."""
-        return _sheet_name(place_of(ball))
+        return _sheet_name(space_of(ball))
 
     def keys(self, ball: Location) -> tuple[float, float, float, float]:
         """Two coordinates, a reach, and how far rounding may move them.
@@ -111,7 +111,7 @@ class Balls:
         width = len(ball["center"])
         longest = {"euclidean": width**0.5, "haversine": 3**0.5, "chebyshev": width}
         if metric in _AT_LEAST_A_GAP and width < _UNROLLED:
-            return _projected([one / longest.get(metric, 1.0) for one in ball["center"]], radius)
+            return _projected([x / longest.get(metric, 1.0) for x in ball["center"]], radius)
         center = np.array(ball["center"], dtype=np.float64)
         if metric == "haversine":
             center = np.array(on_sphere(*center.tolist())) * EARTH_RADIUS_KM
@@ -130,7 +130,7 @@ class Balls:
 
     def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
         """Say which of the others may share a point with a ball: no farther than both radii."""
-        _, metric, ranges, _ = place_of(ball)
+        _, metric, ranges, _ = space_of(ball)
         (center, radius), (centers, radii) = _array(ball), _arrays(others)
         both = radii + radius + (_ON_EARTH_KM if metric == "haversine" else 0.0)
         touches = np.ones(len(centers), dtype=np.bool_)
@@ -161,7 +161,7 @@ class Balls:
         exact = len(center) <= 2 and metric in _AT_LEAST_A_GAP  # then `deepest` knows the metric
         if inside <= least or not whole or not exact:
             return Fraction(inside, scale)
-        centers, radii = _arrays([one for one, _ in met])
+        centers, radii = _arrays([other for other, _ in met])
         if len(center) == 2 and len(whole) > _CROWD:
             most = no_deeper_than(metric, centers - center, radii, radius, weights_of(whole))
             return Fraction(min(inside, own + most), scale)
@@ -187,8 +187,8 @@ def _projected(center: list[float], radius: float) -> tuple[float, float, float,
     u = v = center[0]
     size = abs(u)
     sign = -1.0
-    for one in center[1:]:
-        u, v, size, sign = u + one, v + sign * one, size + abs(one), -sign
+    for coordinate in center[1:]:
+        u, v, size, sign = u + coordinate, v + sign * coordinate, size + abs(coordinate), -sign
     if not (math.isfinite(u) and math.isfinite(v)):
         return _NOWHERE
     return u, 0.0 if len(center) == 1 else v, radius, 1e-9 * size
@@ -203,8 +203,8 @@ def _array(ball: Location) -> tuple[Floats, float]:
 
 
 def _arrays(balls: Sequence[Location]) -> tuple[Floats, Floats]:
-    centers = np.array([one["center"] for one in balls], dtype=np.float64)
-    return centers, np.array([reach(float(one["radius"])) for one in balls])
+    centers = np.array([entry["center"] for entry in balls], dtype=np.float64)
+    return centers, np.array([reach(float(entry["radius"])) for entry in balls])
 
 
 def weights_of(whole: Sequence[int]) -> Weights:
@@ -219,11 +219,11 @@ def common(numbers: Sequence[Fraction]) -> tuple[int, list[int]]:
 
 
 @lru_cache(maxsize=256)
-def _sheet_name(place: Place) -> str:
-    return hashlib.sha256(repr(place).encode()).hexdigest()
+def _sheet_name(space: Space) -> str:
+    return hashlib.sha256(repr(space).encode()).hexdigest()
 
 
-def place_of(ball: Mapping[str, Any]) -> Place:
+def space_of(ball: Mapping[str, Any]) -> Space:
     return (
         tuple(ball["columns"]),
         str(ball["metric"]),
@@ -239,7 +239,7 @@ def reach(radius: float) -> float:
 
 def _distances(metric: str, ranges: tuple[float, ...], centers: Floats, point: Floats) -> Floats:
     if metric == "haversine":
-        sphere = np.array([on_sphere(*place) for place in [*centers.tolist(), point.tolist()]])
+        sphere = np.array([on_sphere(*pair) for pair in [*centers.tolist(), point.tolist()]])
         chords = np.sqrt(((sphere[:-1] - sphere[-1]) ** 2).sum(axis=1))
         return np.asarray(2.0 * EARTH_RADIUS_KM * np.arcsin(np.minimum(1.0, chords / 2.0)))
     with np.errstate(over="ignore"):  # an infinite distance is treated as touching
@@ -367,15 +367,15 @@ def _around(
     half = np.arccos(np.clip(np.where(covered, -1.0, cosines), -1.0, 1.0)) + _ANGLE
     middle = np.arctan2(across[..., 1], across[..., 0])
     whole = half >= np.pi
-    kept = np.where(near & ~misses, weights[columns], 0)
+    covering = np.where(near & ~misses, weights[columns], 0)
     starts, ends = middle - half, middle + half
     below, above = starts < -np.pi, ends > np.pi
     # An arc that passes the angle where -pi and pi meet weighs there already, until it ends.
-    there: Weights = np.where(whole | below | above, kept, 0).sum(axis=1)
+    there: Weights = np.where(whole | below | above, covering, 0).sum(axis=1)
     passing = _sweep(
         np.where(below, starts + 2 * np.pi, starts),
         np.where(above, ends - 2 * np.pi, ends),
-        np.where(whole, 0, kept),
+        np.where(whole, 0, covering),
     )
     return there + np.maximum(passing, 0)
 

@@ -62,16 +62,16 @@ def _counted(question: AtPlace, card: Card, engine: Engine, cap: int) -> tuple[i
     """Count copies and weights up to the caps beyond which no answer changes its law."""
     model, balls = question.model, question.balls(card)
     assert isinstance(model, CountingModel)
-    place = np.array([question.place(card)])
+    point = np.array([question.place(card)])
     within = model.threshold // model.own  # so many copies an anomaly may have
     if model.alone:
         # Within 0 is one place, an equivalence: copies and neighbours are the same records.
-        copies = int(engine.copies(place, balls[-1][1], within + cap)[0])
+        copies = int(engine.copies(point, balls[-1][1], within + cap)[0])
         return copies, model.own * copies
-    copies = int(engine.copies(place, balls[-1][1], within)[0]) if question.counts_copies else 0
+    copies = int(engine.copies(point, balls[-1][1], within)[0]) if question.counts_copies else 0
     enough = model.threshold + cap * model.own
     counts = (
-        weight * int(engine.neighbours(place, relation, -(-enough // weight))[0])
+        weight * int(engine.neighbours(point, relation, -(-enough // weight))[0])
         for weight, relation in balls
     )
     return copies, sum(counts)

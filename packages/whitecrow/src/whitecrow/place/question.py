@@ -72,7 +72,7 @@ class Order(Names):
 class _AnyModel(Nested[M]):
     """What an anomaly is: any registered model, a distance model where nothing else is said."""
 
-    written = "AnomalyModel"
+    type_text = "AnomalyModel"
 
     def __init__(self, **words: Any) -> None:
         declared: Any = DistanceAnomaly
@@ -113,10 +113,10 @@ class _AnyModel(Nested[M]):
     def from_text(self, text: str, owner: str) -> object:
         return json_object(text, self.flag) if text.lstrip().startswith("{") else {"kind": text}
 
-    def to_text(self, written: Any) -> str:
-        if not written:
+    def to_text(self, value: Any) -> str:
+        if not value:
             return ""
-        return str(written["kind"]) if set(written) == {"kind"} else json.dumps(written)
+        return str(value["kind"]) if set(value) == {"kind"} else json.dumps(value)
 
 
 class ModelChoice(_AnyModel[AnomalyModel]):
@@ -225,14 +225,14 @@ class AtPlace(Declared):
 
     def _on(self, card: Card) -> tuple[Card, tuple[Ball, ...], list[float], Location | None]:
         """What follows from a card: checked, priced, charged and answered with one card."""
-        known: tuple[Card, tuple[Ball, ...], list[float], Location | None]
-        known = vars(self).get("_found", (None,))
-        if known[0] is not card:
+        derived: tuple[Card, tuple[Ball, ...], list[float], Location | None]
+        derived = vars(self).get("_derived", (None,))
+        if derived[0] is not card:
             balls = self.model.balls(self.columns, card)
-            place = card.encode(self.record, owner=type(self).__name__)
-            known = card, balls, place, ball(balls[-1][1], place, card) if balls else None
-            vars(self)["_found"] = known
-        return known
+            point = card.encode(self.record, owner=type(self).__name__)
+            derived = card, balls, point, ball(balls[-1][1], point, card) if balls else None
+            vars(self)["_derived"] = derived
+        return derived
 
     counts_copies: ClassVar[bool] = True
     """Whether the answer depends on how many records equal the one asked about."""

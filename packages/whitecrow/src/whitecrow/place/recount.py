@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from whitecrow.place.balls import BALLS, Location, Place, place_of
+from whitecrow.place.balls import BALLS, Location, Space, space_of
 
 
 class Recount:
@@ -22,7 +22,7 @@ class Recount:
     """
 
     def __init__(self) -> None:
-        self._sheets: dict[Place, _Sheet] = {}
+        self._sheets: dict[Space, _Sheet] = {}
         self.price = Fraction(0)
         """The price of all balls so far."""
 
@@ -30,7 +30,7 @@ class Recount:
         """Add one ball and return what it added to the price; one without a place costs all."""
         extra = epsilon
         if new is not None:
-            extra = self._sheets.setdefault(place_of(new), _Sheet()).add(new, epsilon)
+            extra = self._sheets.setdefault(space_of(new), _Sheet()).add(new, epsilon)
         self.price += extra
         return extra
 
@@ -48,7 +48,7 @@ class _Sheet:
         u, v, far, rounding = BALLS.keys(new)
         near = [self._balls[i] for i in self._near(u, v, far + rounding)]
         touches = BALLS.touching(new, [ball for ball, _ in near]) if near else ()
-        met = [one for one, touching in zip(near, touches, strict=True) if touching]
+        met = [entry for entry, touching in zip(near, touches, strict=True) if touching]
         inside = BALLS.depth(new, epsilon, met, self._price)
         extra = min(epsilon, max(Fraction(0), inside - self._price))
         side = _side(far)

@@ -251,10 +251,10 @@ class Zone:
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
         columns = [list(name) if isinstance(name, tuple) else name for name in self.columns]
-        written = {**vars(self), "columns": columns}
+        document = {**vars(self), "columns": columns}
         if not self.card:
-            del written["card"]
-        return written
+            del document["card"]
+        return document
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Zone:
@@ -363,8 +363,8 @@ class SensitivePrivacy(_Promise):
     ) -> SensitivePrivacy:
         """Build the promise to records that lie in all of the zones."""
         first, *rest = zones
-        place = first.tau, first.radius, first.metric, first.columns
-        return cls(epsilon, *place, delta, tuple(rest), first.card)
+        zone = first.tau, first.radius, first.metric, first.columns
+        return cls(epsilon, *zone, delta, tuple(rest), first.card)
 
     @property
     def zones(self) -> tuple[Zone, ...]:
@@ -393,10 +393,10 @@ class SensitivePrivacy(_Promise):
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
-        written = {**super().to_json(), **self.zones[0].to_json()}
+        document = {**super().to_json(), **self.zones[0].to_json()}
         if self.and_also:
-            written["and_also"] = [zone.to_json() for zone in self.and_also]
-        return written
+            document["and_also"] = [zone.to_json() for zone in self.and_also]
+        return document
 
 
 @dataclass(frozen=True, repr=False)
@@ -448,12 +448,12 @@ class ConditionalPrivacy(_Promise):
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
-        written = {**super().to_json(), "condition": self.condition}
+        document = {**super().to_json(), "condition": self.condition}
         if self.and_also:
-            written["and_also"] = list(self.and_also)
+            document["and_also"] = list(self.and_also)
         if self.zones:
-            written["zones"] = [zone.to_json() for zone in self.zones]
-        return written
+            document["zones"] = [zone.to_json() for zone in self.zones]
+        return document
 
 
 def of_revision(guarantee: Guarantee, revision: int) -> Guarantee:

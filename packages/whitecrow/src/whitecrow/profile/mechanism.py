@@ -51,21 +51,21 @@ def described(
     columns = {part.name: part for part in parts}
     cells = max(64, min(most_cells, _ALL_CELLS // max(len(columns), 1)))
     searches = {name: search(line_of(facts.card.column(name)), cells) for name in columns}
-    looks = {name: next(steps) for name, steps in searches.items()}
+    requests = {name: next(steps) for name, steps in searches.items()}
     histograms: dict[str, Numbers] = {}
-    while looks:
+    while requests:
         noises = {
-            name: budget.histograms(columns[name].share * look.share, 1)
-            for name, look in looks.items()
+            name: budget.histograms(columns[name].share * wanted.share, 1)
+            for name, wanted in requests.items()
         }
-        noisy = _noisy(facts, {name: look.edges for name, look in looks.items()}, noises, source)
-        for name, look in list(looks.items()):
+        noisy = _noisy(facts, {name: ask.edges for name, ask in requests.items()}, noises, source)
+        for name, wanted in list(requests.items()):
             missing, counts = noisy[name][0], noisy[name][1:]
             try:
-                looks[name] = searches[name].send((counts, noises[name]))
+                requests[name] = searches[name].send((counts, noises[name]))
             except StopIteration:  # it was the last one
-                del looks[name]
-                edges, off = tuple(look.edges.tolist()), noises[name].deviation
+                del requests[name]
+                edges, off = tuple(wanted.edges.tolist()), noises[name].deviation
                 histograms[name] = Numbers(
                     name, columns[name].kind, edges, tuple(counts.tolist()), int(missing), off
                 )
@@ -83,12 +83,12 @@ def _noisy(
     column = np.repeat(np.arange(len(cells.sizes)), cells.sizes)
     noisy: dict[str, Counts] = {}
     for noise in dict.fromkeys(noises.values()):
-        places = [place for place, name in enumerate(edges) if noises[name] == noise]
+        places = [index for index, name in enumerate(edges) if noises[name] == noise]
         inside = np.isin(column, places)
         groups = np.where(inside, np.cumsum(inside) - 1, -1)
         counts = facts.noisy_counts(cells, noise, source, groups)
-        ends = np.cumsum([cells.sizes[place] for place in places])[:-1]
-        names = (cells.names[place] for place in places)
+        ends = np.cumsum([cells.sizes[index] for index in places])[:-1]
+        names = (cells.names[index] for index in places)
         noisy.update(zip(names, np.split(counts, ends), strict=True))
     return noisy
 

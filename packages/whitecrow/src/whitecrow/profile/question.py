@@ -128,9 +128,9 @@ class Profile(Question):
             for name, weight in (self.weights or {}).items()
         }
         weights = [given.get(column.name, Fraction(1)) for column in chosen]
-        total, found = sum(weights, Fraction(0)), ("category", "text") if discovers else ()
+        total, discovered = sum(weights, Fraction(0)), ("category", "text") if discovers else ()
         return tuple(
-            Part(column.name, column.type, weight / total, column.type in found)
+            Part(column.name, column.type, weight / total, column.type in discovered)
             for column, weight in zip(chosen, weights, strict=True)
         )
 
@@ -251,7 +251,7 @@ class Profile(Question):
         )
 
 
-_LOOKS = 10  # how often all records are sorted into the cells of columns, at the most
+_ROUNDS = 10  # how often all records are sorted into the cells of columns, at the most
 _CELLS_OF_ALL = 1 << 22  # four times what a count may have over all columns
 _CELLS_OF_A_COLUMN = 1024  # of the looks before it
 
@@ -263,5 +263,5 @@ def cost(question: Profile, card: Card, records: int) -> Limits:
     cells = _CELLS_OF_ALL + _CELLS_OF_A_COLUMN * width
     cells += records * sum(part.discovers for part in parts)  # each may have a text of its own
     return worst_case(
-        _LOOKS * sorting(records, width), draws=cells, values=records * width, kept=records + cells
+        _ROUNDS * sorting(records, width), draws=cells, values=records * width, kept=records + cells
     )

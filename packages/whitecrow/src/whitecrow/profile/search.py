@@ -28,10 +28,10 @@ from whitecrow.histogram.noise_budget import Noise
 from whitecrow.privacy.numbers import log_inverse_upper, sqrt_upper
 
 _POWERS = Fraction(7, 100)
-_TWO_LOOKS = (Fraction(8, 100), Fraction(6, 100))
+_TWO_ROUNDS = (Fraction(8, 100), Fraction(6, 100))
 _HEAVY = Fraction(4, 100)
-_HEAVY_LOOKS = 6
-_DECIMAL_LOOKS = 2  # of these look for numbers with few digits, the others for the last bit
+_HEAVY_ROUNDS = 6
+_DECIMAL_ROUNDS = 2  # of these look for numbers with few digits, the others for the last bit
 LAST_SHARE = 1 - _POWERS
 """What is left for the last histogram where the first has shown all that there is."""
 
@@ -54,14 +54,14 @@ _BEYOND = 2  # cells outside the bulk, for the bounds
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Request:
     """A histogram that is wanted."""
 
     edges: Floats  # where a new cell begins
     share: Fraction  # the part of the column's price it costs
 
 
-Search = Generator[Look, tuple[Ints, Noise], None]
+Search = Generator[Request, tuple[Ints, Noise], None]
 """Yields histograms that are wanted and is sent their noisy counts; the last one is the answer."""
 
 
@@ -69,40 +69,40 @@ def search(line: Line, most_cells: int) -> Search:
     """Search the cells of a column, with at most so many or twice as many, for the sake of time."""
     left = 1 - _POWERS
     edges = line.root
-    counts, noise = yield Look(edges, _POWERS)
+    counts, noise = yield Request(edges, _POWERS)
     # Scales and variances go with the inverse of what is paid.
     looked = Noise(noise.law, noise.size * _POWERS / _HEAVY)
     feigned = _feigned(looked, 2 * most_cells)
     edges, weight = _around(line, edges, counts, noise)
     outline = edges
-    for share in _TWO_LOOKS:
+    for share in _TWO_ROUNDS:
         finer = _halved(line, edges, weight)
         if len(finer) == len(edges):
             break
         group = _group(edges, finer)
         guess = _spread(line, weight, finer, group)
-        counts, noise = yield Look(finer, share)
+        counts, noise = yield Request(finer, share)
         left -= share
         edges, weight = finer, _updated(guess, counts, noise, group)
-    for look in range(_HEAVY_LOOKS):
+    for step in range(_HEAVY_ROUNDS):
         heavy = _heavy_cells(line, edges, weight, feigned)
         if not heavy:
             break
         each = most_cells // len(heavy)
-        cut = line.decimals if look < _DECIMAL_LOOKS else line.cut
+        cut = line.decimals if step < _DECIMAL_ROUNDS else line.cut
         finer = _cut(line, edges, [(cell, each) for cell in heavy], cut)
-        counts, noise = yield Look(finer, _HEAVY)
+        counts, noise = yield Request(finer, _HEAVY)
         left -= _HEAVY
         # Which of the finer cells surely hold something by themselves.
         alone = np.flatnonzero((counts > feigned) & np.isin(_group(edges, finer), heavy))
         if not len(alone):
             break
-        edges, weight = _set_apart(line, edges, weight, finer, counts, alone)
+        edges, weight = _isolated(line, edges, weight, finer, counts, alone)
     last = Noise(looked.law, looked.size * _HEAVY / left)
     # So many cells keep a median's noise bearable: it is that of half the cells' sum.
     bearable = (2.0 * _BEARABLE * float(weight.sum()) / last.deviation) ** 2
     cells = int(min(_MOST_CELLS, max(_LEAST_CELLS, bearable)))
-    yield Look(_even(line, edges, weight, outline, cells), left)
+    yield Request(_even(line, edges, weight, outline, cells), left)
 
 
 def _feigned(noise: Noise, cells: int) -> float:
@@ -128,12 +128,12 @@ def _around(line: Line, edges: Floats, counts: Ints, noise: Noise) -> tuple[Floa
             # Of either sign: where there is 1, there may be -1.
             size = min(abs(border), 2.0**1000)
             near |= (np.abs(edges) <= size * _NEAR) & (np.abs(edges) >= size / _NEAR / 2.0)
-    kept = edges[near]
-    groups = np.searchsorted(kept, np.concatenate([[-np.inf], edges]), side="right")
-    merged = np.bincount(groups, weights=counts.astype(np.float64), minlength=len(kept) + 1)
-    joined = np.bincount(groups, minlength=len(kept) + 1)
+    chosen = edges[near]
+    groups = np.searchsorted(chosen, np.concatenate([[-np.inf], edges]), side="right")
+    merged = np.bincount(groups, weights=counts.astype(np.float64), minlength=len(chosen) + 1)
+    joined = np.bincount(groups, minlength=len(chosen) + 1)
     # A cell of many merged ones is mostly noise, and is taken for nearly empty.
-    return kept, np.maximum(np.where(joined == 1, merged, 0.0), noise.deviation / 4.0)
+    return chosen, np.maximum(np.where(joined == 1, merged, 0.0), noise.deviation / 4.0)
 
 
 def _halved(line: Line, edges: Floats, weight: Floats) -> Floats:
@@ -195,7 +195,7 @@ def _heavy_cells(line: Line, edges: Floats, weight: Floats, feigned: float) -> l
     return sorted(sorted(cells, key=lambda cell: -weight[cell])[:_MOST_HEAVY])
 
 
-def _set_apart(
+def _isolated(
     line: Line, edges: Floats, weight: Floats, finer: Floats, counts: Ints, alone: Ints
 ) -> tuple[Floats, Floats]:
     """Make cells of those that stand ``alone``, and spread what is left over their old cells."""
@@ -247,7 +247,7 @@ def _even(line: Line, edges: Floats, weight: Floats, outline: Floats, cells: int
 
 def usual_share() -> Fraction:
     """Return the part of a column's price that is left for its last histogram, as a rule."""
-    return 1 - _POWERS - sum(_TWO_LOOKS) - 2 * _HEAVY
+    return 1 - _POWERS - sum(_TWO_ROUNDS) - 2 * _HEAVY
 
 
 def threshold(noise: Noise, contribution: int, delta: Fraction) -> int:

@@ -168,8 +168,8 @@ class Publisher:
             return self._state.last
         points: list[Point] = []
         while self.closed < index:
-            points.extend(self._one(Day(), self.closed))
-        points.extend(self._one(day, index))
+            points.extend(self._closed_period(Day(), self.closed))
+        points.extend(self._closed_period(day, index))
         return tuple(points)
 
     def _in_order(self, index: int) -> None:
@@ -210,7 +210,7 @@ class Publisher:
             return Day(joins, gone)
         return Day(joins, gone, list(map(str, users or ())), list(map(str, leavers or ())))
 
-    def _one(self, day: Day, index: int) -> tuple[Point, ...]:
+    def _closed_period(self, day: Day, index: int) -> tuple[Point, ...]:
         """Advance, write down, and only then hand out; start over if another writer was first."""
         for _ in range(_TRIES):
             if self.closed > index:

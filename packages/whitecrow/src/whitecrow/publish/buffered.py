@@ -95,12 +95,12 @@ def scales(recurrence: Coefficients, horizon: int, normalised: bool) -> Scales:
     sums = list(accumulate(value * length for value, length in lags))
     ends = _ends(horizon) if normalised else (horizon - 1,)
     at = [bisect_left(last, end) for end in ends]
-    inverse = tuple(math.isqrt((one * unit) ** 2 // squares[place]) for place in at)
+    inverse = tuple(math.isqrt((one * unit) ** 2 // squares[index]) for index in at)
     return Scales(
         ends,
         inverse,
         tuple(-(-unit * unit // entry) for entry in inverse),
-        tuple(sums[place] for place in at),
+        tuple(sums[index] for index in at),
     )
 
 
@@ -142,12 +142,12 @@ class Buffered(Counter):
     def _scales(self) -> Scales:
         return scales(self.recurrence, self.horizon, self.normalised)
 
-    def _place(self, within: int) -> int:
+    def _position(self, within: int) -> int:
         return bisect_left(self._scales.ends, self.horizon - 1 - within) if self.normalised else 0
 
     def multiple(self, within: int) -> int:
         finer = PRECISION - self.recurrence.precision
-        return self._scales.multiple[self._place(within)] << finer
+        return self._scales.multiple[self._position(within)] << finer
 
     def start(self) -> Memory:
         """Return the memory before the first period: the time, the sum, its error, the buffers."""
@@ -157,10 +157,10 @@ class Buffered(Counter):
         recurrence, table = self.recurrence, self._scales
         within, total, error = memory[:3]
         buffers, places = memory[3:], recurrence.precision
-        place = self._place(within)
-        fed = sum(map(mul, recurrence.weights, buffers)) * table.multiple[place]
+        position = self._position(within)
+        fed = sum(map(mul, recurrence.weights, buffers)) * table.multiple[position]
         change = noise - (fed >> (3 * places))
-        taken = change * table.inverse[place]
+        taken = change * table.inverse[position]
         decayed = [
             (d * b >> places) + taken for d, b in zip(recurrence.decays, buffers, strict=True)
         ]
@@ -237,10 +237,10 @@ class Variances:
         squares = np.zeros((len(lasts), size, size))
         slopes = np.zeros((len(lasts), size))
         offsets = np.zeros(len(lasts))
-        kept, single, double = _sums(rates, np.diff(lasts, prepend=0))
+        decays, single, double = _sums(rates, np.diff(lasts, prepend=0))
         for k in range(1, len(lasts)):
             level, length = multiples[k - 1], float(lasts[k - 1] - (lasts[k - 2] if k > 1 else 0))
-            constant, keep = level * rest, kept[k - 1]
+            constant, keep = level * rest, decays[k - 1]
             square = double[k - 1] + np.outer(keep, keep) * squares[k - 1]
             slope = 2.0 * constant * single[k - 1] + keep * slopes[k - 1]
             offset = length * constant**2 + offsets[k - 1]
@@ -262,11 +262,11 @@ class Variances:
         steps = times - before
         level = self.multiples[block]
         terms = level[:, None] * self.amounts / self.rates
-        kept, single, double = _sums(self.rates, steps)
+        decays, single, double = _sums(self.rates, steps)
         constant = level * self.rest
         inside = steps * constant**2 + 2.0 * constant * (terms * single).sum(axis=1)
         inside += np.einsum("ti,tij,tj->t", terms, double, terms)
-        terms *= kept
+        terms *= decays
         earlier = self.offsets[block] + (terms * self.slopes[block]).sum(axis=1)
         earlier += np.einsum("ti,tij,tj->t", terms, self.squares[block], terms)
         return np.asarray(inside + earlier)
@@ -279,8 +279,8 @@ def _sums(rates: Floats, lengths: npt.NDArray[np.int64]) -> tuple[Floats, Floats
     powers = lengths.astype(np.float64)[:, None]
     near = -np.expm1(powers * np.log1p(-np.minimum(rates, 0.5)))
     lost = np.where(rates <= 0.5, near, 1.0 - np.power(1.0 - rates, powers))
-    one, other = lost[:, :, None], lost[:, None, :]
-    return 1.0 - lost, lost / rates, (one + other - one * other) / pairs
+    left, right = lost[:, :, None], lost[:, None, :]
+    return 1.0 - lost, lost / rates, (left + right - left * right) / pairs
 
 
 ENDLESS = 2**36

@@ -144,7 +144,7 @@ Interval = tuple[Fraction, Fraction]
 class Ends(Parameter[tuple[str, ...], Any]):
     """Two numbers, as text: the smallest and the largest end."""
 
-    written = "(smallest, largest)"
+    type_text = "(smallest, largest)"
     takes: ClassVar = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
 
     def parse(self, value: object, owner: str) -> tuple[str, ...]:
@@ -154,14 +154,14 @@ class Ends(Parameter[tuple[str, ...], Any]):
     def read(self, text: str) -> list[str]:
         return [end.strip() for end in text.split(",")]
 
-    def to_text(self, written: Any) -> str:
-        return ",".join(written)
+    def to_text(self, value: Any) -> str:
+        return ",".join(value)
 
 
 class Clip(Parameter[Interval | PrivateClip, Any]):
     """A public interval, or how the upper end is chosen privately."""
 
-    written = "(lower, upper) or PrivateClip"
+    type_text = "(lower, upper) or PrivateClip"
 
     def parse(self, value: object, owner: str) -> Interval | PrivateClip:
         if isinstance(value, PrivateClip):
@@ -186,8 +186,8 @@ class Clip(Parameter[Interval | PrivateClip, Any]):
             raise InvalidInput("--clip must be two numbers with a comma, such as 0,100.")
         return ends
 
-    def to_text(self, written: Any) -> str:
-        return ",".join(written)
+    def to_text(self, value: Any) -> str:
+        return ",".join(value)
 
 
 def _two(value: object, owner: str, name: str, must: str) -> Interval:

@@ -98,20 +98,20 @@ def _bounded(
     if day.exact_join_users is None and day.exact_leave_users is None:
         return day.exact_joins, day.exact_leaves, state.exact_used
     used = dict(state.exact_used)
-    kept = []
+    values_within = []
     joins = day.exact_joins, day.exact_join_users or ()
     leaves = day.exact_leaves, day.exact_leave_users or ()
-    for place, (values, users) in enumerate((joins, leaves)):
+    for index, (values, users) in enumerate((joins, leaves)):
         keep = ~np.isnan(values)
         for i in np.flatnonzero(keep).tolist():
             counts = list(used.get(users[i], (0, 0)))
-            counts[place] += 1
-            if counts[place] > state.plan.contribution:
+            counts[index] += 1
+            if counts[index] > state.plan.contribution:
                 keep[i] = False
             else:
                 used[users[i]] = (counts[0], counts[1])
-        kept.append(values[keep])
-    return kept[0], kept[1], used
+        values_within.append(values[keep])
+    return values_within[0], values_within[1], used
 
 
 def _close(

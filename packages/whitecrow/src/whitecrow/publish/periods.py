@@ -24,7 +24,7 @@ _EPOCH = datetime.date(1970, 1, 1)
 class Moment(Parameter[str, Any]):
     """A date or a number; the calendar of the question makes it canonical."""
 
-    written = "str or number"
+    type_text = "str or number"
 
     def parse(self, value: object, owner: str) -> Any:
         return value

@@ -313,13 +313,13 @@ class PublicationPlan:
 
     def deviation_at(self, t: int) -> float:
         """Return :meth:`deviations` at one time; neighbouring times are worked out together."""
-        block, place = divmod(t, _BLOCK)
+        block, offset = divmod(t, _BLOCK)
         if block not in self._deviations:
             self._deviations.clear()
             end = (block + 1) * _BLOCK
             times = np.arange(block * _BLOCK, min(end, (self.horizon or end) + 1))
             self._deviations[block] = self.deviations(np.maximum(times, 1))
-        return float(self._deviations[block][place])
+        return float(self._deviations[block][offset])
 
     @cached_property
     def _deviations(self) -> dict[int, npt.NDArray[np.float64]]:

@@ -134,7 +134,7 @@ class Publish(Question):
         default=None,
     )
     mechanism: Mechanism = Mechanism(
-        {"": "the least worst-case error", **{one: one for one in MECHANISMS}},
+        {"": "the least worst-case error", **{choice: choice for choice in MECHANISMS}},
         help="How running sums are kept; by default the one with the least worst-case error.",
         default="",
         group="details",
@@ -211,9 +211,9 @@ class Publish(Question):
             return asked | {"clip": {"smallest": smallest, "largest": largest, **chosen}}
 
         @classmethod
-        def contract(cls, written: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        def contract(cls, document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
             """Say a private clip by its ends."""
-            rest, clip = dict(written), written.get("clip")
+            rest, clip = dict(document), document.get("clip")
             if not isinstance(clip, Mapping):
                 return rest, {}
             del rest["clip"]

@@ -295,7 +295,7 @@ class Axis:
         """Where a value lies, from 0 to 1; what lies outside is moved to the edge."""
         low, high = self.low, self.high
         if self.log:
-            value, low, high = (math.log10(max(one, 1e-300)) for one in (value, low, high))
+            value, low, high = (math.log10(max(end, 1e-300)) for end in (value, low, high))
         return min(1.0, max(0.0, (value - low) / (high - low)))
 
     def ticks(self) -> list[float]:
@@ -398,8 +398,8 @@ class Plot:
         """A vertical line at a value of x."""
         x = self._x(value)
         top, floor = _TOP, self.height - _BOTTOM
-        mark = f'<line class="rule {tone}" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{floor}"/>'
-        return self._add(mark, tone, name)
+        line = f'<line class="rule {tone}" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{floor}"/>'
+        return self._add(line, tone, name)
 
     def svg(self, *, alone: str = "") -> str:
         """The picture, with its legend above it; ``alone``, for a file, brings its style along."""
@@ -421,7 +421,7 @@ class Plot:
 
     def _add(
         self,
-        mark: str,
+        element: str,
         tone: str = "",
         name: str = "",
         frame: int | None = None,
@@ -431,8 +431,8 @@ class Plot:
             self._legend.append((tone, name))
         if frame is not None:
             off = "" if shown else ' class="off"'
-            mark = f'<g data-frame="{frame}"{off}>{mark}</g>'
-        self._marks.append(mark)
+            element = f'<g data-frame="{frame}"{off}>{element}</g>'
+        self._marks.append(element)
         return self
 
     def _x(self, value: float) -> float:
@@ -582,7 +582,7 @@ def history(timeline: Mapping[str, Any], line: str = "differential") -> Plot:
     moments = [entry["at"] for part in ("events", "spent", "budget") for entry in timeline[part]]
     first = min(map(_seconds, moments), default=0.0)
     span = max((_seconds(at) - first for at in moments), default=0.0)
-    unit, length = next((one for one in _UNITS if span >= 2 * one[1]), _UNITS[-1])
+    unit, length = next((candidate for candidate in _UNITS if span >= 2 * candidate[1]), _UNITS[-1])
     end = max(span / length, 1.0)
 
     def when(at: str) -> float:

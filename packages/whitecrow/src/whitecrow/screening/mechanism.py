@@ -93,9 +93,9 @@ class ActiveRecords:
 
 
 class Flag(NamedTuple):
-    """An answer "anomaly": its place, who is near, whom it counts for, whom it leaves out."""
+    """An answer "anomaly": its point, who is near, whom it counts for, whom it leaves out."""
 
-    place: bytes
+    point: bytes
     near: npt.NDArray[np.intp]
     rows: npt.NDArray[np.intp]
     gone: Places
@@ -126,9 +126,9 @@ class _Cells:
             cells = (values[..., self._columns] - self._low) / self._side
         return np.floor(np.clip(cells, -2, _MOST_CELLS + 2)).astype(np.int64)
 
-    def around(self, place: Places) -> npt.NDArray[np.intp]:
-        """Return the records, by their order, of the cells around a place."""
-        here = self._cell(place)
+    def around(self, point: Places) -> npt.NDArray[np.intp]:
+        """Return the records, by their order, of the cells around a point."""
+        here = self._cell(point)
         first, last = np.maximum(here - 1, 0), np.minimum(here + 1, self._sizes - 1)
         if (first > last).any():
             return np.empty(0, dtype=np.intp)
@@ -156,23 +156,23 @@ class Counters:
         self._drawn: dict[bytes, npt.NDArray[np.intp]] = {}
         self.replayed = 0
 
-    def flag(self, place: Places) -> Flag:
-        near = self._drawn.pop(place.tobytes(), None)
+    def flag(self, point: Places) -> Flag:
+        near = self._drawn.pop(point.tobytes(), None)
         if near is None:
-            rows = self._cells.around(place)
-            near = rows[measures(self._form, self._columns[:, rows], place) <= self._form.threshold]
+            rows = self._cells.around(point)
+            near = rows[measures(self._form, self._columns[:, rows], point) <= self._form.threshold]
         rows = near[self._flags[near] < self._limit]
         self._flags[rows] += 1
         gone = rows[self._flags[rows] == self._limit]
         if len(gone):
             self._left_out.append(gone)
-        return Flag(place.tobytes(), near, rows, np.ascontiguousarray(self._columns[:, gone].T))
+        return Flag(point.tobytes(), near, rows, np.ascontiguousarray(self._columns[:, gone].T))
 
     def take_back(self, flagged: Sequence[Flag]) -> None:
         """Undo the latest flags, all that are given; most come back when they are written down."""
         if len(self._drawn) > _REMEMBERED:
             self._drawn.clear()
-        self._drawn |= {flag.place: flag.near for flag in flagged}
+        self._drawn |= {flag.point: flag.near for flag in flagged}
         for _, _, rows, gone in reversed(flagged):
             self._flags[rows] -= 1
             if len(gone):
@@ -180,8 +180,8 @@ class Counters:
 
     def replay(self, places: Places) -> None:
         """Take in flags that were given, in their order."""
-        for place in places:
-            self.flag(place)
+        for point in places:
+            self.flag(point)
         self.replayed += len(places)
 
     def left_out(self) -> Places:
@@ -243,12 +243,12 @@ def gather(
     return ScreeningFacts(ActiveRecords(dataset, engine, question.balls(dataset.card)))
 
 
-def kept_places(kept: Mapping[str, Any], name: str, width: int) -> Places:
-    """Read places that were written by :func:`written_places`."""
-    return np.frombuffer(bytes.fromhex(kept[name]), dtype="<f8").reshape(-1, width)
+def stored_points(state: Mapping[str, Any], name: str, width: int) -> Places:
+    """Read places that were written by :func:`encoded_points`."""
+    return np.frombuffer(bytes.fromhex(state[name]), dtype="<f8").reshape(-1, width)
 
 
-def written_places(places: Places) -> str:
+def encoded_points(places: Places) -> str:
     return places.astype("<f8").tobytes().hex()
 
 
@@ -264,15 +264,15 @@ def answered(
     words = draw_words(source or system_source(), len(asked))
     batch = ActiveCounts(active, counters, asked, law)
     answers = words < law.chances(batch.counts())
-    flagged, place = [], 0
+    flagged, first = [], 0
     try:
-        while len(ahead := np.flatnonzero(answers[place:])):
-            place += int(ahead[0]) + 1
-            flagged.append(counters.flag(batch.places[place - 1]))
+        while len(ahead := np.flatnonzero(answers[first:])):
+            first += int(ahead[0]) + 1
+            flagged.append(counters.flag(batch.places[first - 1]))
             gone = flagged[-1].gone
             if len(gone):
-                batch.leave_out(gone, place)
-                answers[place:] = words[place:] < law.chances(batch.counts(place))
+                batch.leave_out(gone, first)
+                answers[first:] = words[first:] < law.chances(batch.counts(first))
     finally:
         counters.take_back(flagged)
     return answers
@@ -281,26 +281,26 @@ def answered(
 def resume(
     question: Screening,
     facts: ScreeningFacts,
-    kept: Mapping[str, Any],
+    state: Mapping[str, Any],
     source: Source | None = None,
 ) -> dict[str, Any]:
     """Answer the next places of a series.
 
-    ``kept`` has ``series`` (its name), ``law``, ``since`` and ``flags`` (the places of all flags
+    ``state`` has ``series`` (its name), ``law``, ``since`` and ``flags`` (the places of all flags
     from that number on), ``asked`` (the places to answer): all public. Returned are ``anomalies``,
     the numbers of the places called so; or ``known``, how many flags are known here, if those that
     are given begin later, or end earlier.
     """
-    if not kept:
+    if not state:
         return {"anomalies": []}
-    law, active = Law.from_json(kept["law"]), facts.exact_active
+    law, active = Law.from_json(state["law"]), facts.exact_active
     with active.lock:
-        counters = active.counters(kept["series"], law.limit)
-        flags, since = kept_places(kept, "flags", active.width), int(kept["since"])
+        counters = active.counters(state["series"], law.limit)
+        flags, since = stored_points(state, "flags", active.width), int(state["since"])
         if not since <= counters.replayed <= since + len(flags):
             return {"known": counters.replayed}
         counters.replay(active.form.placed(flags[counters.replayed - since :]))
-        asked = kept_places(kept, "asked", active.width)
+        asked = stored_points(state, "asked", active.width)
         answers = answered(law, active, counters, asked, source)
     return {"anomalies": np.flatnonzero(answers).tolist()}
 

@@ -50,29 +50,29 @@ class OpenScreening:
     """
 
     def __init__(
-        self, asks: Answerer, question: Screening, opening: Release, analyst: str | None = None
+        self, answerer: Answerer, question: Screening, opening: Release, analyst: str | None = None
     ) -> None:
         self.question, self.opening = question, opening
-        self._asks: Answerer | None = asks
+        self._answerer: Answerer | None = answerer
         self._how = {} if analyst is None else {"analyst": analyst}
 
     @classmethod
-    def of(cls, asks: Answerer, parameters: dict[str, Any]) -> Self:
+    def of(cls, answerer: Answerer, parameters: dict[str, Any]) -> Self:
         """Open a series, or go on with one that is open."""
         how = {name: parameters.pop(name) for name in ("analyst", "progress") if name in parameters}
         question = Screening(**parameters)
         if question.asked:
             raise InvalidInput("Open the screening first, then ask about records.")
-        return cls(asks, question, asks.ask(question, **how), how.get("analyst"))
+        return cls(answerer, question, answerer.ask(question, **how), how.get("analyst"))
 
     def __repr__(self) -> str:
         return f"<OpenScreening: {self.question!r}>"
 
     @property
     def _open(self) -> Answerer:
-        if self._asks is None:
+        if self._answerer is None:
             raise NotAllowed("This screening was closed; open it again to go on.")
-        return self._asks
+        return self._answerer
 
     def ask(self, record: Mapping[str, Any]) -> Release:
         """Answer whether a new record would be an anomaly; columns that are not compared are left.
@@ -113,7 +113,7 @@ class OpenScreening:
 
     def close(self) -> None:
         """Let go of it; opening the same question again goes on where it was, for nothing."""
-        self._asks = None
+        self._answerer = None
 
     def __enter__(self) -> Self:
         return self

@@ -136,7 +136,7 @@ class Screening(Question):
             self.put("batch", tuple(dict(sorted(record.items())) for record in self.batch))
 
     @cached_property
-    def alike(self) -> str:
+    def cache_key(self) -> str:
         """All questions of one series have the same price, statement and figures."""
         return self.paid_as().canonical
 

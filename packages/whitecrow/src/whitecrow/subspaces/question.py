@@ -149,9 +149,9 @@ class Subspaces(Question):
         ``add_remove`` two utilities move apart by ``1 + 1/cap`` and not by 2; a draw loses
         ``eta`` times that (``proof.md``). ``top`` draws lose ``top`` times as much.
         """
-        apart = 2 if self.relation == "replace_one" else 1 + Fraction(1, min(self.caps(card)))
+        spread = 2 if self.relation == "replace_one" else 1 + Fraction(1, min(self.caps(card)))
         finding = self.epsilon * (1 - self.count_share) / card.contribution
-        return finding / (self.top * apart)
+        return finding / (self.top * spread)
 
     def count_noise(self, subspace: Subspace, card: Card) -> Calibration:
         """Return the noise of the count in a subspace that was found."""
@@ -226,8 +226,8 @@ class Subspaces(Question):
     def says(self, answer: Any) -> Said:
         counted = any(isinstance(subspace, dict) for subspace in answer)
         rows = [["Place", "Columns", *(["Outliers, about"] if counted else [])]]
-        for place, subspace in enumerate(answer, start=1):
-            rows.append([str(place), ", ".join(subspace["columns"] if counted else subspace)])
+        for rank, subspace in enumerate(answer, start=1):
+            rows.append([str(rank), ", ".join(subspace["columns"] if counted else subspace)])
             if counted:
                 rows[-1].append(f"{subspace['count']:,}")
         best = rows[1][1] if len(rows) > 1 else "none"

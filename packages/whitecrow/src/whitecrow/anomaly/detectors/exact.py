@@ -51,7 +51,7 @@ def plain(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Written:
+class _Parametrised:
     """Detectors whose JSON is their kind and their parameters."""
 
     kind: ClassVar[str]
@@ -73,7 +73,7 @@ coarser than the error of any quantile routine, so that every machine has the sa
 
 
 @dataclass(frozen=True)
-class Grubbs(_Written):
+class Grubbs(_Parametrised):
     """An outlier lies too many standard deviations from the mean for its population's size.
 
     The record is flagged iff ``|v - mean| / sd > (n-1)/sqrt(n) * sqrt(T^2 / (n-2+T^2))`` with
@@ -156,7 +156,7 @@ _MOST_NEIGHBOURS = 10_000
 
 
 @dataclass(frozen=True)
-class LocalOutlierFactor(_Written):
+class LocalOutlierFactor(_Parametrised):
     """An outlier's neighbours are much denser than itself (LOF above a threshold).
 
     Every member has exactly ``k`` neighbours: the nearest others, *of equally near ones the
@@ -198,7 +198,7 @@ class LocalOutlierFactor(_Written):
         """Return the exact factor of a member, or None where it is infinite."""
         here, side = int(np.searchsorted(values, own)), 3 * self.k
         start = max(0, here - side)
-        place = here - start
+        centre = here - start
         z = [int(value) for value in values[start : here + side + 1]]
         k = min(self.k, len(z) - 1)
         if k == 0:
@@ -209,9 +209,9 @@ class LocalOutlierFactor(_Written):
             members = range(first[i], first[i] + k + 1)
             return sum(max(kd[j], abs(z[j] - z[i])) for j in members) - kd[i]
 
-        mine = reach(place)
+        mine = reach(centre)
         total = Fraction(0)
-        for j in range(first[place], first[place] + k + 1):
+        for j in range(first[centre], first[centre] + k + 1):
             other = reach(j)
             if other == 0 < mine:
                 return None
@@ -245,7 +245,7 @@ _MOST_BINS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Histogram(_Written):
+class Histogram(_Parametrised):
     """An outlier's bin holds fewer than a given share of the population.
 
     The bins have equal width and span the population from its smallest to its largest value; bin
@@ -289,9 +289,9 @@ class Histogram(_Written):
         if width == 0:
             start, stop = low, low
         else:
-            place = min((own - low) * bins // width, bins - 1)
-            start = low - (-place * width // bins)
-            stop = low + (width if place == bins - 1 else ((place + 1) * width - 1) // bins)
+            index = min((own - low) * bins // width, bins - 1)
+            start = low - (-index * width // bins)
+            stop = low + (width if index == bins - 1 else ((index + 1) * width - 1) // bins)
         inside = np.searchsorted(values, stop, "right") - np.searchsorted(values, start, "left")
         return int(inside) * self.frequency.denominator < self.frequency.numerator * size
 
@@ -301,7 +301,7 @@ class Histogram(_Written):
 
 
 @dataclass(frozen=True)
-class FewWithin(_Written):
+class FewWithin(_Parametrised):
     """An outlier has at most ``beta`` records, itself included, within ``reach`` steps.
 
     This is :class:`~whitecrow.DistanceAnomaly` on one numeric column, with the radius in whole

@@ -185,11 +185,11 @@ class FittedDetector:
         if len(values) < _LEAST_RECORDS:
             return False
         column = (values - own).astype(np.float64).reshape(-1, 1)
-        place = int(np.searchsorted(values, own))
+        index = int(np.searchsorted(values, own))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # its warnings would depend on private values
             try:
-                return bool(self._detector.fit(column, **self._parameters)[place])
+                return bool(self._detector.fit(column, **self._parameters)[index])
             except (MemoryError, ImportError):
                 raise  # says nothing of the values, so it is no verdict on them
             except Exception:  # noqa: BLE001  whatever it raises depends on private values

@@ -118,14 +118,14 @@ class Stored:
         }
         passing = np.logical_and.reduce([values[name][1] for name in checked])
         passing_values = np.empty((int(passing.sum()), len(columns)))
-        for place, name in enumerate(columns):
-            passing_values[:, place] = values[name][0][passing]
+        for column, name in enumerate(columns):
+            passing_values[:, column] = values[name][0][passing]
         return passing_values
 
     def every_matrix(self, columns: Sequence[str]) -> Matrix:
         values = np.empty((self.size, len(columns)))
-        for place, name in enumerate(columns):
-            values[:, place] = self._values(name)
+        for column, name in enumerate(columns):
+            values[:, column] = self._values(name)
         return values
 
     def every_text(self, name: str) -> Counter[str | None]:
@@ -135,9 +135,9 @@ class Stored:
         return Counter(values)
 
     def _values(self, name: str) -> Array:
-        place = self.card.names.index(name)
-        octets = self.octets(place)
-        if _is_text(self.card.columns[place], kept=self.kept):
+        column = self.card.names.index(name)
+        octets = self.octets(column)
+        if _is_text(self.card.columns[column], kept=self.kept):
             return np.array(json.loads(octets), dtype=object)
         return np.frombuffer(octets)
 
@@ -195,9 +195,9 @@ def divided(batch: Any, card: Card, buckets: int) -> Iterator[tuple[int, Any]]:
     import pyarrow
 
     assert card.user_column is not None
-    place = card.names.index(card.user_column)
+    index = card.names.index(card.user_column)
     arrays = [decoded(column) for column in batch.columns]
-    coded = exact_ids(arrays[place], card.columns[place]).dictionary_encode("encode")
+    coded = exact_ids(arrays[index], card.columns[index]).dictionary_encode("encode")
     of_each = [
         0 if name is None else zlib.crc32(name.encode()) % buckets
         for name in coded.dictionary.to_pylist()

@@ -133,7 +133,7 @@ class DiskWarehouse:
         spool = self._spool  # blocks do not refer to their warehouse, which is let go of at once
         for kept, size, columns in blocks(self.card, *loader.take()):
             spans = list(map(spool.put, columns))
-            octets = partial(lambda spans, place: spool.get(spans[place]), spans)
+            octets = partial(lambda spans, column: spool.get(spans[column]), spans)
             self._blocks.append(Stored(self.card, kept, size, octets))
 
     @property
@@ -153,7 +153,7 @@ class DiskWarehouse:
         """Return some records of some blocks. A sample decides how work is split, never a count."""
         source = np.random.default_rng()
         chosen = source.permutation(len(self._blocks))[:_PEEKED]
-        values = list(asked.of(self._blocks[place] for place in chosen))
+        values = list(asked.of(self._blocks[index] for index in chosen))
         if not values:
             return None
         together = np.concatenate(values)
@@ -257,10 +257,10 @@ class RemoteDataset:
             "they are. Use engine='local' for it."
         )
 
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """Return what rows that Spark alone has seen are recognised by."""
         assert isinstance(self.warehouse, SparkWarehouse)
-        return self.warehouse.mark()
+        return self.warehouse.fingerprint()
 
     def close(self) -> None:
         self.warehouse.close()
@@ -291,7 +291,7 @@ def _tallied(keys: Sequence[Key], batches: Iterator[Matrix]) -> Iterator[Matrix]
     """Yield groups of records by keys, and how many each holds."""
     total = np.empty((0, len(keys) + 1))
     for values in gathered(batches, _TALLIED):
-        columns = [key.of(values[:, place]) for place, key in enumerate(keys)]
+        columns = [key.of(values[:, column]) for column, key in enumerate(keys)]
         total = _grouped(np.vstack([total, np.column_stack([*columns, np.ones(len(values))])]))
     yield total
 

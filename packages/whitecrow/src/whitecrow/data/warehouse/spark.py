@@ -22,7 +22,7 @@ from whitecrow._arrays import Matrix
 from whitecrow.card import Card
 from whitecrow.data.columns import check_schema
 from whitecrow.data.dataset import Rejections
-from whitecrow.data.fingerprints import added_marks
+from whitecrow.data.fingerprints import joined_fingerprints
 from whitecrow.data.opened import File, Opened
 from whitecrow.data.reading import bare_card, listener
 from whitecrow.data.warehouse import workers as worker
@@ -32,7 +32,7 @@ from whitecrow.errors import InvalidInput, MissingExtra, NotReady
 
 _WHAT = "counting on Spark"
 _ATTEMPTS = 4
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _CORES = 16  # of a cluster, at least: which of them it has for us is seen when they work
 _ADDED_HERE = 16
 """What so many tasks have counted is added up here; Spark adds up what more of them have."""
@@ -153,10 +153,10 @@ class SparkWarehouse:
         """Read some records here; None if Spark is to read them."""
         return peeked(self._parts, self.card, asked, number) if self._by_itself else None
 
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """Return what the rows of a table or a frame are recognised by."""
-        marks = self._frame.mapInArrow(worker.row_marks, "mark STRING").toArrow()
-        return added_marks(marks.column(0).to_pylist())
+        marks = self._frame.mapInArrow(worker.row_fingerprints, "fingerprint STRING").toArrow()
+        return joined_fingerprints(marks.column(0).to_pylist())
 
     def close(self) -> None:
         """Let Spark remove the canonical columns; the session stays, others may use it."""
@@ -285,11 +285,11 @@ def quoted(name: str) -> str:
 def doubles(table: Any) -> Matrix:
     """Return an Arrow table of doubles without nulls as a row-major matrix."""
     values = np.empty((table.num_rows, table.num_columns))
-    for place, column in enumerate(table.columns):
+    for index, column in enumerate(table.columns):
         first = 0
         for chunk in column.chunks:
             # Not pyarrow's to_numpy, which imports pandas where that is installed.
-            values[first : first + len(chunk), place] = np.from_dlpack(chunk)
+            values[first : first + len(chunk), index] = np.from_dlpack(chunk)
             first += len(chunk)
     return values
 
@@ -307,8 +307,8 @@ def _watched(spark: Any) -> Iterator[None]:
     done = threading.Event()
     tracker = context.statusTracker()
 
-    def look() -> None:
-        while not done.wait(_LOOK_SECONDS):
+    def poll() -> None:
+        while not done.wait(_POLL_SECONDS):
             stages = [
                 tracker.getStageInfo(stage)
                 for job in tracker.getJobIdsForGroup(group)
@@ -320,7 +320,7 @@ def _watched(spark: Any) -> Iterator[None]:
             if tasks:
                 tell(finished, tasks, _WHAT)
 
-    watcher = threading.Thread(target=look, name="whitecrow-spark", daemon=True)
+    watcher = threading.Thread(target=poll, name="whitecrow-spark", daemon=True)
     watcher.start()
     try:
         yield

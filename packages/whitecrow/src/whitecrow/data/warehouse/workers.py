@@ -20,7 +20,7 @@ import numpy as np
 from whitecrow._arrays import Ints, Matrix
 from whitecrow.card import Card
 from whitecrow.data.columns import Decoded
-from whitecrow.data.fingerprints import RowMark
+from whitecrow.data.fingerprints import RowFingerprint
 from whitecrow.data.opened import File
 from whitecrow.data.reading import Loader
 from whitecrow.data.warehouse._protocol import (
@@ -89,8 +89,8 @@ def peeked(parts: Sequence[Part], card: Card, asked: Asked, number: int) -> Matr
     source = np.random.default_rng()
     groups = [(file, group) for part in parts for file, groups in part.files for group in groups]
     samples = [np.empty((0, len(asked.columns)))]
-    for place in source.permutation(len(groups))[:_PEEKED]:
-        file, group = groups[place]
+    for index in source.permutation(len(groups))[:_PEEKED]:
+        file, group = groups[index]
         first = islice(Part(((file, (group,)),)).decoded(card, 2 * number), 1)
         samples += asked.of(first)
     values = np.concatenate(samples)
@@ -172,7 +172,7 @@ def select(card: Card, batches: Iterator[Any]) -> Iterator[Any]:
 
 def canonical_columns(card: Card) -> str:
     """Return the columns of blocks of canonical columns: a row of Spark's is a block of records."""
-    columns = ", ".join(f"c{place} BINARY" for place in range(len(card.columns)))
+    columns = ", ".join(f"c{index} BINARY" for index in range(len(card.columns)))
     return f"kept BOOLEAN, size LONG, {columns}"
 
 
@@ -181,7 +181,7 @@ def _canonical(loader: Loader) -> Iterator[Any]:
 
     if not loader.waiting:
         return
-    names = ["kept", "size", *(f"c{place}" for place in range(len(loader.card.columns)))]
+    names = ["kept", "size", *(f"c{index}" for index in range(len(loader.card.columns)))]
     for kept, size, columns in blocks(loader.card, *loader.take()):
         arrays = [pyarrow.array([kept]), pyarrow.array([size], pyarrow.int64())]
         arrays += [pyarrow.array([octets], pyarrow.binary()) for octets in columns]
@@ -194,8 +194,8 @@ def from_blocks(card: Card, columns: tuple[str, ...], batch: Any) -> Iterator[Ro
     kinds = zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
     for row, (kept, size) in enumerate(kinds):
 
-        def octets(place: int, row: int = row) -> bytes:
-            return bytes(batch.column(places[place])[row].as_py())
+        def octets(column: int, row: int = row) -> bytes:
+            return bytes(batch.column(places[column])[row].as_py())
 
         yield Stored(card, kept, size, octets)
 
@@ -257,14 +257,14 @@ def count_texts(
     yield pyarrow.record_batch([texts, numbers], names=["text", "number"])
 
 
-def row_marks(batches: Iterator[Any]) -> Iterator[Any]:
+def row_fingerprints(batches: Iterator[Any]) -> Iterator[Any]:
     """Recognise the rows of a partition, in whichever order they come."""
     import pyarrow
 
-    mark = RowMark()
+    fingerprint = RowFingerprint()
     for batch in batches:
-        mark.add(batch)
-    yield pyarrow.record_batch([pyarrow.array([mark.text()])], names=["mark"])
+        fingerprint.add(batch)
+    yield pyarrow.record_batch([pyarrow.array([fingerprint.text()])], names=["fingerprint"])
 
 
 def as_rows(values: Matrix) -> Iterator[Any]:

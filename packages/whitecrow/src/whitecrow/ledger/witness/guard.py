@@ -301,13 +301,13 @@ class Guard:
     def _ahead(self) -> dict[str, Mark]:
         """The accounts that have grown, after a look at where they grew from."""
 
-        def look(session: Session) -> dict[str, Mark]:
+        def peek(session: Session) -> dict[str, Mark]:
             there, held = heads(session), self._held.marks
             self._compare(session, there, held, OUTDATED)
             marks = marks_of(there, held)
             return {name: mark for name, mark in marks.items() if mark != held.get(name)}
 
-        return self._database.read(look)
+        return self._database.read(peek)
 
     def _adopt(self, held: Evidence, otherwise: str) -> None:
         """Take over what the witness says, if the ledger bears it out."""

@@ -51,9 +51,9 @@ class Place(Protocol):
         """Give connections back."""
 
 
-def checked(written: Iterable[str], ledger: str, public: str) -> list[Statement]:
+def checked(texts: Iterable[str], ledger: str, public: str) -> list[Statement]:
     """Read statements of a ledger and refuse those that somebody else wrote."""
-    statements = map(Statement.from_text, written)
+    statements = map(Statement.from_text, texts)
     mine = [statement for statement in statements if statement.ledger == ledger]
     if not all(statement.is_signed_by(public) for statement in mine):
         raise LedgerCorrupt(
@@ -342,7 +342,7 @@ class InstancePlace:
         self._url, self._ledger, self._public = url, ledger, public
         self._path = f"{url.path.rstrip('/')}/v1/witness/{ledger}"
         self._headers = _headers()
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._connection: http.client.HTTPConnection | None = None
 
     def read(self) -> Evidence:
@@ -362,18 +362,18 @@ class InstancePlace:
         return True
 
     def close(self) -> None:
-        with self._turn:
+        with self._lock:
             self._hang_up()
 
     def _call(self, method: str, body: bytes | None = None) -> tuple[int, Any]:
-        with self._turn:
+        with self._lock:
             for attempt in (1, 2):  # a connection that was kept may have ended meanwhile
-                kept = self._connection is not None
+                reused = self._connection is not None
                 try:
                     return self._sent(method, body)
                 except (OSError, http.client.HTTPException, ValueError):
                     self._hang_up()
-                    if attempt == 2 or not kept:
+                    if attempt == 2 or not reused:
                         break
         raise LedgerUnusable(_AWAY.format(why=""))
 

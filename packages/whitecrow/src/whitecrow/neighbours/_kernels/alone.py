@@ -69,11 +69,11 @@ def count_alone(
 @inner
 def insert(keys: Floats, nodes: Ints, first: int, count: int, near: float, node: int) -> None:
     """Let a node wait among its siblings, which begin at ``first``, the nearest of them last."""
-    place = count
-    while place > first and keys[place - 1] < near:
-        keys[place], nodes[place] = keys[place - 1], nodes[place - 1]
-        place -= 1
-    keys[place], nodes[place] = near, node
+    slot = count
+    while slot > first and keys[slot - 1] < near:
+        keys[slot], nodes[slot] = keys[slot - 1], nodes[slot - 1]
+        slot -= 1
+    keys[slot], nodes[slot] = near, node
 
 
 @inner

@@ -125,15 +125,15 @@ def slots_of(keys: Ints, bits: int) -> Int32s:
 
 @kernel
 def find(keys: Ints, slots: Int32s, bits: int, wanted: Ints, places: Ints) -> None:
-    """Write the place of each wanted key among some keys, -1 where it is none of them."""
+    """Write the position of each wanted key among some keys, -1 where it is none of them."""
     last = (1 << bits) - 1
     for i in range(len(wanted)):
         slot = _slot(wanted[i], bits)
-        place = slots[slot]
-        while place >= 0 and keys[place] != wanted[i]:
+        position = slots[slot]
+        while position >= 0 and keys[position] != wanted[i]:
             slot = (slot + 1) & last
-            place = slots[slot]
-        places[i] = place
+            position = slots[slot]
+        places[i] = position
 
 
 @kernel

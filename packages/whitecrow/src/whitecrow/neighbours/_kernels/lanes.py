@@ -106,8 +106,8 @@ def _tile(step: Step, count: int, *, start: int | None) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         rows, blocks, categories, sure, possible = (
-            context.make_array(signature.args[place])(context, builder, arguments[place])
-            for place in (0, 3, 5, 6, 7)
+            context.make_array(signature.args[index])(context, builder, arguments[index])
+            for index in (0, 3, 5, 6, 7)
         )
         numbers = arguments[1 : 1 + count]
         width = cgutils.unpack_tuple(builder, rows.shape, 2)[1]

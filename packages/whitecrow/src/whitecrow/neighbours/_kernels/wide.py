@@ -81,8 +81,8 @@ def _comparison(step: Step) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         boxes, lowest, highest, scales, least = (
-            context.make_array(signature.args[place])(context, builder, arguments[place])
-            for place in (0, 2, 3, 4, 6)
+            context.make_array(signature.args[index])(context, builder, arguments[index])
+            for index in (0, 2, 3, 4, 6)
         )
         columns = cgutils.unpack_tuple(builder, scales.shape, 1)[0]
 
