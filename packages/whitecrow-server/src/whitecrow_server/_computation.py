@@ -62,7 +62,7 @@ def main(light: int, heavy: int, life: int) -> None:
     setup = wires[1].receive()
     log = None if setup["log"] is None else Path(setup["log"])
     try:
-        dataset, engine, mark = _opened(setup, wires[1])
+        dataset, engine, fingerprint = _opened(setup, wires[1])
     except WhitecrowError as error:
         wires[1].send({"failed": str(error), "cause": ""})
         return
@@ -78,7 +78,7 @@ def main(light: int, heavy: int, life: int) -> None:
         dataset, execution, log, source=_source(setup), limited=setup["engine"] == "local"
     )
     intake = intake_of(dataset)
-    wires[1].send({"ready": dataset.card.to_json(), "mark": mark, "intake": intake})
+    wires[1].send({"ready": dataset.card.to_json(), "fingerprint": fingerprint, "intake": intake})
     threading.Thread(target=_serve, args=(computation, wires[0], "light")).start()
     _serve(computation, wires[1], "heavy")
 
@@ -147,13 +147,13 @@ class _Causes(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._said: list[str] = []
+        self._messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._said.append(self.format(record))
+        self._messages.append(self.format(record))
 
     def taken(self) -> list[str]:
-        causes, self._said = self._said, []
+        causes, self._messages = self._messages, []
         return causes
 
 
@@ -300,7 +300,7 @@ def scored(
 
     learned, opened = Detector.from_json(detector), open_source(source, card)
     left_out: Counter[str] = Counter()
-    limit = next((one.score for one in learned.thresholds if one.score is not None), None)
+    limit = next((cut.score for cut in learned.thresholds if cut.score is not None), None)
     number = unscored = outliers = 0
     best: list[dict[str, Any]] = []
     text = io.StringIO()
@@ -319,7 +319,7 @@ def scored(
                     lines.writerow((number, f"{score:.6g}" if scorable else "", int(outlier), why))
                 elif scorable and why is not None:
                     best.append(row)
-        best = sorted(best, key=lambda one: -one["score"])[:top]
+        best = sorted(best, key=lambda row: -row["score"])[:top]
     summary = {"records": number, "unscored": unscored, "limit": limit, "outliers": outliers}
     return {**summary, "left_out": left_out.total(), "rows": best, "csv": text.getvalue()}
 

@@ -33,7 +33,7 @@ LOG: Any = structlog.get_logger("whitecrow_server")
 _ENCODE = json.JSONEncoder(sort_keys=True, default=repr).encode
 
 
-def _written(line: Any, **options: Any) -> str:
+def _as_json(line: Any, **options: Any) -> str:
     """Write a line; made once, for an encoder costs more than what it writes."""
     return _ENCODE(line)
 
@@ -44,7 +44,7 @@ def configure(*, level: str = "info") -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(_written),
+            structlog.processors.JSONRenderer(_as_json),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
@@ -83,7 +83,7 @@ def keep_for_custodian(settings: Settings) -> None:
     if settings.beside_ledger is not None:
         return
     with _ATTACHING:
-        held = {one.path for one in CUSTODIAN_LOG.handlers if isinstance(one, _PrivateFile)}
+        held = {log.path for log in CUSTODIAN_LOG.handlers if isinstance(log, _PrivateFile)}
         if settings.log_file not in held:
             CUSTODIAN_LOG.addHandler(_PrivateFile(settings.log_file))
 
@@ -232,8 +232,8 @@ def _line(event: dict[str, Any]) -> str:
 class _Syslog:
     """The machine's own log, or a collector at host:port (UDP), with the facility authpriv."""
 
-    def __init__(self, written: str) -> None:
-        host, _, port = written.removeprefix("syslog").removeprefix("://").partition(":")
+    def __init__(self, destination: str) -> None:
+        host, _, port = destination.removeprefix("syslog").removeprefix("://").partition(":")
         address: Any = (host, int(port) if port.isdigit() else 514) if host else "/dev/log"
         try:
             self._handler = logging.handlers.SysLogHandler(address, facility="authpriv")

@@ -69,7 +69,7 @@ class Onboarding:
 
     def clean_uploads(self) -> None:
         """Remove what was sent and never registered, or did not arrive whole."""
-        sources = [one.source for one in self._service.catalogue.all()]
+        sources = [listing.source for listing in self._service.catalogue.all()]
         files = [str(source["file"]) for source in sources if "file" in source]
         clean(self._service.settings, files)
 
@@ -175,7 +175,7 @@ class Undescribed:
             raise InvalidInput("The budget is smaller than the price of the detector.")
         account = _Account(self._service, who, wanted, self.schema(who, wanted), at_once=at_once)
         with self._lock:
-            busy = [one for one in self._learning.values() if not (one.failed or one.release)]
+            busy = [job for job in self._learning.values() if not (job.failed or job.release)]
             if len(busy) >= _AT_ONCE:
                 raise TooMany(after=30)
             learning = self._learning[wanted.name] = account.learning
@@ -199,7 +199,7 @@ def bare(schema: Card) -> Any:
     import pyarrow
 
     types = {"integer": pyarrow.int64(), "number": pyarrow.float64(), "date": pyarrow.date32()}
-    fields = [(one.name, types.get(one.type, pyarrow.string())) for one in schema.columns]
+    fields = [(column.name, types.get(column.type, pyarrow.string())) for column in schema.columns]
     return pyarrow.schema(fields).empty_table()
 
 
@@ -289,7 +289,7 @@ _BYTES_PER_SECOND = 8 << 20
 _ENDINGS = {"csv": ".csv", "parquet": ".parquet"}
 
 
-async def kept(pieces: AsyncIterator[bytes], kind: str, settings: Settings, threads: Share) -> str:
+async def saved(pieces: AsyncIterator[bytes], kind: str, settings: Settings, threads: Share) -> str:
     """Write a body to a new file of the data folder, piece by piece; return the file's name.
 
     A file that did not arrive whole is removed.

@@ -119,7 +119,7 @@ def good_name(name: object, what: str) -> str:
 class People:
     def __init__(self, store: Store, *, longest: int = 365) -> None:
         self._store, self._longest = store, longest
-        self._known: VersionedCache[str, Person] = VersionedCache(store.version)
+        self._people: VersionedCache[str, Person] = VersionedCache(store.version)
 
     # People
 
@@ -251,7 +251,7 @@ class People:
         nothing is gained by a slow one.
         """
         key = hashed(token)
-        person = self._known.get(key, lambda: self._look_up(key))
+        person = self._people.get(key, lambda: self._look_up(key))
         if person.credential is None or person.credential.expires <= time.time():
             raise NotSignedIn(SIGN_IN)
         if person.credential.scope not in ("", scope):
@@ -380,11 +380,11 @@ class Trail:
         """The first number whose hash does not fit what is there; None if all do."""
         before, last = "", 0
         with self._store.transaction(write=False) as connection:
-            for found in connection.execute(select(trail).order_by(trail.c.seq)):
-                row = dict(found._mapping)
+            for entry in connection.execute(select(trail).order_by(trail.c.seq)):
+                row = dict(entry._mapping)
                 if row["seq"] != last + 1 or row.pop("hash") != _hash(before, row):
-                    return int(found.seq)
-                before, last = found.hash, found.seq
+                    return int(entry.seq)
+                before, last = entry.hash, entry.seq
         return None
 
 

@@ -55,7 +55,7 @@ class DatasetProcess:
         self._child = Child("whitecrow_server._computation", 2)
         light, heavy = self._child.wires
         self._wires = {"light": light, "heavy": heavy}
-        self._turns = {lane: threading.Lock() for lane in self._wires}
+        self._locks = {lane: threading.Lock() for lane in self._wires}
         self._setup = {
             "name": listing.name,
             "source": source_to_json(source),
@@ -77,7 +77,7 @@ class DatasetProcess:
                 message = wire.receive(_START_SECONDS)
                 if "ready" in message:
                     self.intake = message["intake"]
-                    return Card.from_json(message["ready"]), message["mark"]
+                    return Card.from_json(message["ready"]), message["fingerprint"]
                 if "failed" in message:
                     if message["cause"]:
                         CUSTODIAN_LOG.error("a dataset could not be loaded: %s", message["cause"])
@@ -127,7 +127,7 @@ class DatasetProcess:
 
     def _asked(self, message: Mapping[str, Any], lane: str, limits: Limits) -> Any:
         sent = {**message, "seconds": _finite(limits.seconds), "bytes": _finite(limits.bytes)}
-        with self._turns[lane]:
+        with self._locks[lane]:
             try:
                 self._wires[lane].send(sent)
                 return self._wires[lane].receive(self._longest)
@@ -148,7 +148,7 @@ class DatasetProcess:
 
     def retire(self) -> None:
         """End it when nothing is being computed."""
-        with self._turns["light"], self._turns["heavy"]:
+        with self._locks["light"], self._locks["heavy"]:
             self.kill()
 
     def kill(self) -> None:

@@ -134,7 +134,7 @@ class Service:
     def datasets(self, who: Person) -> list[dict[str, Any]]:
         """The datasets a person may know of."""
         listed = self.catalogue.all(analyst=who.name if who.role == "analyst" else "")
-        return [_line(one, self.pool.state(one)) for one in listed]
+        return [_line(listing, self.pool.state(listing)) for listing in listed]
 
     def dataset(self, who: Person, name: str) -> dict[str, Any]:
         """One dataset: card, policy, what remains; for the custodian also source and readers."""
@@ -181,7 +181,7 @@ class Service:
 
     def alone(self, who: Person, name: str) -> bool:
         """Whether a custodian is the only person there is: nobody else could learn from time."""
-        others = any(one.name != who.name for one in self.people.all())
+        others = any(person.name != who.name for person in self.people.all())
         return who.role == "custodian" and not others and not self.people.may_see(name)
 
     def prepare(
@@ -262,7 +262,7 @@ class Service:
         curator = self.curator(who, name, "analyst", "custodian")
         if len(batch) > _SHORT_PLAN:
             return self.aside.done("plan", curator, who.name, batch=batch.decode("latin-1"))
-        questions = [priced_question(curator, one) for one in batch_in(batch)]
+        questions = [priced_question(curator, entry) for entry in batch_in(batch)]
         return curator.plan(questions, analyst=who.name).to_json()
 
     def deadline(

@@ -21,7 +21,7 @@ from whitecrow_server._proxies import networks
 
 def default_deadlines() -> dict[str, float]:
     """The least reply times in seconds by kind; ``"*"`` stands for any other kind."""
-    seconds = {kind: one.question.reply_seconds for kind, one in loaded().items()}
+    seconds = {kind: type_.question.reply_seconds for kind, type_ in loaded().items()}
     return {**seconds, "*": Question.reply_seconds}
 
 
@@ -208,12 +208,12 @@ class Settings:
                 raise invalid(
                     "Settings", f"deadlines[{kind!r}]", "a number of seconds up to 3600", seconds
                 )
-        for one in dataclasses.fields(self):
-            least, value = one.metadata["least"], getattr(self, one.name)
+        for option in dataclasses.fields(self):
+            least, value = option.metadata["least"], getattr(self, option.name)
             if least is not None and value < least:
-                raise invalid("Settings", one.name, f"a number of at least {least}", value)
-            if one.metadata.get("many"):
-                object.__setattr__(self, one.name, tuple(value))
+                raise invalid("Settings", option.name, f"a number of at least {least}", value)
+            if option.metadata.get("many"):
+                object.__setattr__(self, option.name, tuple(value))
         if self.token_days > self.longest_token_days:
             raise invalid(
                 "Settings", "token_days", "at most longest_token_days", str(self.token_days)
@@ -270,10 +270,10 @@ class Settings:
 def reference() -> list[tuple[str, str, str]]:
     """Every setting for the documentation: its option or name, its default, what it is."""
     rows = []
-    for one in (*dataclasses.fields(Launch), *dataclasses.fields(Settings)):
-        declared = one.metadata
-        name = ", ".join(f"`{flag}`" for flag in flags_of(one) or [one.name])
-        usual = declared.get("usual", one.default)
+    for option in (*dataclasses.fields(Launch), *dataclasses.fields(Settings)):
+        declared = option.metadata
+        name = ", ".join(f"`{flag}`" for flag in flags_of(option) or [option.name])
+        usual = declared.get("usual", option.default)
         plain = isinstance(usual, int | float | str) and not isinstance(usual, bool) and usual != ""
         rows.append((name, f"{usual}" if plain else "", declared["words"]))
     return rows
@@ -383,7 +383,7 @@ class Provider:
 
     @classmethod
     def from_json(cls, entries: Mapping[str, Any]) -> Provider:
-        names = {one.name for one in fields(cls)}
+        names = {option.name for option in fields(cls)}
         unknown = sorted(set(entries) - names)
         missing = sorted({"issuer", "client_id", "url", "roles"} - set(entries))
         if unknown or missing:

@@ -80,8 +80,8 @@ def _caps(given: tuple[str, ...]) -> dict[str, Fraction]:
     from whitecrow_server.mcp.approvals import AMOUNTS
 
     caps: dict[str, Fraction] = {}
-    for one in given:
-        name, _, number = one.rpartition("=")
+    for assignment in given:
+        name, _, number = assignment.rpartition("=")
         name = name or "epsilon"
         try:
             amount = Fraction(number)
@@ -90,7 +90,7 @@ def _caps(given: tuple[str, ...]) -> dict[str, Fraction]:
         if name not in AMOUNTS or name in caps or amount <= 0:
             raise InvalidInput(
                 f"--at-most is a number above 0 such as 1/2, or names what it caps, each once: "
-                f"{', '.join(f'{amount_name}=1/8' for amount_name in AMOUNTS)}; got {one!r}."
+                f"{', '.join(f'{amount_name}=1/8' for amount_name in AMOUNTS)}; got {assignment!r}."
             )
         caps[name] = amount
     return caps

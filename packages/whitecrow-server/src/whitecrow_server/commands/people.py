@@ -55,8 +55,8 @@ def list_(output: Output) -> None:
     with _service() as (service, _):
         people = service.people.all()
     state = {True: "deactivated", False: "active"}
-    lines = [f"{one.name:<24} {one.role:<10} {state[one.disabled]}" for one in people]
-    output.show({"people": [one.to_json() for one in people]}, "\n".join(lines) or "Nobody.")
+    lines = [f"{person.name:<24} {person.role:<10} {state[person.disabled]}" for person in people]
+    output.show({"people": [person.to_json() for person in people]}, "\n".join(lines) or "Nobody.")
 
 
 @command.command("add", epilog="Example: whitecrow people --ledger accounts.db add carla custodian")

@@ -53,29 +53,29 @@ def application() -> FastAPI:
     return create_app(settings, pages=mount)
 
 
-def _option(one: dataclasses.Field[Any]) -> _Option:
-    declared = one.metadata
-    flags = flags_of(one)
+def _option(setting: dataclasses.Field[Any]) -> _Option:
+    declared = setting.metadata
+    flags = flags_of(setting)
     variable = f"WHITECROW_SERVE_{flags[0].removeprefix('--').replace('-', '_').upper()}"
     how: dict[str, Any] = {"help": declared["words"], "envvar": declared.get("env", variable)}
-    names = ["/".join(flags), one.name]
-    if isinstance(one.default, bool):
-        how |= {"is_flag": True, "default": declared.get("usual", one.default)}
+    names = ["/".join(flags), setting.name]
+    if isinstance(setting.default, bool):
+        how |= {"is_flag": True, "default": declared.get("usual", setting.default)}
         how["show_default"] = len(flags) > 1
-    elif isinstance(one.default, int | float):
-        number = click.IntRange if isinstance(one.default, int) else click.FloatRange
-        how |= {"default": declared.get("usual", one.default), "show_default": True}
+    elif isinstance(setting.default, int | float):
+        number = click.IntRange if isinstance(setting.default, int) else click.FloatRange
+        how |= {"default": declared.get("usual", setting.default), "show_default": True}
         how["type"] = number(declared["least"], declared.get("most"))
     elif "choices" in declared:
         how["type"] = click.Choice(declared["choices"])
     elif "file" in declared:
-        folder = one.name == "data"
+        folder = setting.name == "data"
         how["type"] = click.Path(exists=declared["file"], file_okay=not folder, dir_okay=folder)
-    if isinstance(one.default, str):
-        how |= {"default": one.default, "show_default": True}
+    if isinstance(setting.default, str):
+        how |= {"default": setting.default, "show_default": True}
     if "value" in declared:
         how["metavar"] = declared["value"]
-    if declared.get("many") or one.name == "deadlines":
+    if declared.get("many") or setting.name == "deadlines":
         how["multiple"] = True
     return click.option(*names, **how)
 
@@ -83,8 +83,8 @@ def _option(one: dataclasses.Field[Any]) -> _Option:
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of all settings that declare one."""
     declared = (*dataclasses.fields(Launch), *dataclasses.fields(Settings))
-    for one in reversed([one for one in declared if flags_of(one)]):
-        command = _option(one)(command)
+    for setting in reversed([setting for setting in declared if flags_of(setting)]):
+        command = _option(setting)(command)
     return command
 
 
@@ -100,7 +100,7 @@ def command(output: Output, /, **given: Any) -> None:
     """
     from whitecrow_server._listening import bound, run, shared_folder
 
-    launch = Launch(**{one.name: given.pop(one.name) for one in dataclasses.fields(Launch)})
+    launch = Launch(**{field.name: given.pop(field.name) for field in dataclasses.fields(Launch)})
     tls, host = launch.tls_certificate is not None, launch.host
     if tls != (launch.tls_key is not None):
         raise InvalidInput("TLS needs both: --tls-certificate and --tls-key.")
@@ -139,8 +139,8 @@ def command(output: Output, /, **given: Any) -> None:
             ) from None
         say_broken(output)
         listening = [
-            stack.enter_context(contextlib.closing(one))
-            for one in bound(host, launch.port, launch.workers)
+            stack.enter_context(contextlib.closing(listener))
+            for listener in bound(host, launch.port, launch.workers)
         ]
         port = listening[0].getsockname()[1]
         url = f"{'https' if tls else 'http'}://{host}:{port}"
@@ -192,11 +192,11 @@ def known_hosts(host: str, given: tuple[str, ...]) -> tuple[str, ...]:
 
 def pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
     named_values = []
-    for one in given:
-        name, equals, value = one.partition("=")
+    for entry in given:
+        name, equals, value = entry.partition("=")
         if not (name and equals and value):
             # An address is not repeated: it may hold a password.
-            raise InvalidInput(f"Write NAME=VALUE, not {'URL' if '://' in one else repr(one)}.")
+            raise InvalidInput(f"Write NAME=VALUE, not {'URL' if '://' in entry else repr(entry)}.")
         named_values.append((name, value))
     return named_values
 

@@ -119,8 +119,8 @@ class Assistant:
             "policy": client.policy.to_json(),
             "remaining": client.remaining().to_json(),
             "questions": {
-                kind: {"asks": one.question.asks, "schema": one.question.json_schema(kind=kind)}
-                for kind, one in loaded().items()
+                kind: {"asks": type_.question.asks, "schema": type_.question.json_schema(kind=kind)}
+                for kind, type_ in loaded().items()
             },
         }
 
@@ -252,7 +252,7 @@ class _Session:
 
     def _call(self, number: Any, given: Mapping[str, Any]) -> None:
         name, arguments = given.get("name"), given.get("arguments", {})
-        tool = next((one for one in TOOLS if one["name"] == name), None)
+        tool = next((entry for entry in TOOLS if entry["name"] == name), None)
         if tool is None or not _fits(arguments, tool["inputSchema"]):
             self._fail(number, _WRONG_PARAMETERS, "There is no such tool, or its arguments differ.")
             return
@@ -301,7 +301,7 @@ def _number(message: Mapping[str, Any]) -> str | int | None:
 def _fits(arguments: object, schema: Mapping[str, Any]) -> bool:
     """Whether the arguments of a tool are those that it has, each of its type."""
     types = {"string": str, "object": dict}
-    wanted = {name: types[one["type"]] for name, one in schema["properties"].items()}
+    wanted = {name: types[declared["type"]] for name, declared in schema["properties"].items()}
     return (
         isinstance(arguments, dict)
         and set(arguments) == set(wanted)
