@@ -114,7 +114,7 @@ class Audit:
     @property
     def ok(self) -> bool:
         """Whether nothing is violated and every mutant was caught."""
-        return all(found.ok for found in self.findings) and (self.replay is None or self.replay.ok)
+        return all(f.ok for f in self.findings) and (self.replay is None or self.replay.ok)
 
 
 def run(
@@ -236,10 +236,10 @@ def _tries(case: Case, wanted: Tries, quick: bool, *, binary: bool) -> Tries:
 
 
 def _sample(draws: tuple[Draw, Draw], numbers: tuple[int, int]) -> tuple[Counts, Counts]:
-    one, two = (
+    first, second = (
         _tally(draw() for _ in range(number)) for draw, number in zip(draws, numbers, strict=True)
     )
-    return one, two
+    return first, second
 
 
 def _tally(answers: Iterable[Hashable]) -> Counts:

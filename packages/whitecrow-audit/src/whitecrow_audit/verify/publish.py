@@ -103,8 +103,8 @@ def _edges(plan: PublicationPlan, periods: int) -> Iterator[tuple[Stream, Stream
                 for value, other in itertools.product(range(top + 1), repeat=2):
                     yield stream, _with(_with(stream, come, value), go, ~other)
         else:
-            for one, two in itertools.combinations_with_replacement(range(periods), 2):
-                yield stream, _with(_with(stream, one, top), two, top)
+            for first, second in itertools.combinations_with_replacement(range(periods), 2):
+                yield stream, _with(_with(stream, first, top), second, top)
 
 
 def _log_weights(
