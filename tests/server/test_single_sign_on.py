@@ -108,7 +108,7 @@ def _stranger(idp: MockProvider) -> None:
 FAULTS: dict[str, tuple[Callable[[MockProvider], None], str]] = {
     "wrong issuer": (changed(iss="https://evil.example.org"), "another issuer made it"),
     "wrong audience": (changed(aud="another"), "made for another service"),
-    "several audiences": (changed(aud=[CLIENT, "another"]), "several services"),
+    "several audiences": (changed(aud=[CLIENT, "another"]), "several audiences"),
     "for another party": (changed(azp="another"), "made for another service"),
     "wrong nonce": (changed(nonce="another"), "belongs to another sign-in"),
     "no nonce": (changed(nonce=""), "belongs to another sign-in"),

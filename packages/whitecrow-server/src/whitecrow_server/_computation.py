@@ -133,7 +133,7 @@ class _Computation:
             if "map" in asked and isinstance(self._dataset, Dataset):
                 return {"map": drawn(self._dataset, **asked["map"])}
             if "map" in asked:
-                words = "A map is drawn of records in memory: of the engines local and gpu."
+                words = "A map needs records in memory: use the engine local or gpu."
                 return {"refused": words}
             if "scores" in asked:
                 return {"scores": scored(self._source, self._dataset.card, **asked["scores"])}
@@ -204,7 +204,7 @@ def _private_bytes() -> int:
 
 
 def _opened(setup: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
-    """Read the records, make the engine ready, and say what the records are recognised by."""
+    """Read the records and make the engine ready; return them and their fingerprint."""
     last: list[tuple[str, int]] = []
 
     def tell(stage: str, percent: int) -> None:
@@ -234,8 +234,8 @@ def _opened(setup: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]
     most = setup["records_at_most"]
     if dataset.card.most_records is None and dataset.count(()) > most:
         raise InvalidInput(
-            f"The data hold more than {most:,} records, the most that this service takes where the "
-            "card gives no bound. Write 'records_at_most' on the card: a public number, with room."
+            f"The data hold more than {most:,} records, the limit of this service for a card "
+            "without a bound. Write a public upper bound on the card as 'records_at_most'."
         )
     if setup["warm"]:
         warm(partial(tell, "compiling"))  # so that no analyst waits for the compiler

@@ -95,7 +95,7 @@ class CuratorPool:
         )
 
     def start(self) -> None:
-        """Begin to load what the catalogue lists, and go on looking for changes."""
+        """Begin to load what the catalogue lists, and keep polling for changes."""
         self._thread.start()
 
     def close(self) -> None:

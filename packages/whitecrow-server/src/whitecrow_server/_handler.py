@@ -1,4 +1,4 @@
-"""Taking a request in: who sent it, how often they may, and what they get back.
+"""Handling a request: who sent it, how often they may, and what they get back.
 
 A person is known by their headers before anything of a body is read. Everything that waits
 (database, computation) runs in a thread of the lane for its sort of work, where people take turns.
@@ -113,7 +113,7 @@ class RequestHandler:
     def _person(
         self, request: Request, bearer: HTTPAuthorizationCredentials | None, scope: str
     ) -> Person:
-        """Return who sent a request; a token of this scope will do."""
+        """Return who sent a request; a token of this scope is enough."""
         try:
             if bearer is None:
                 raise NotSignedIn("Sign in with a token: Authorization: Bearer wc_...")
@@ -162,11 +162,11 @@ class RequestHandler:
         return lane.of(who.name)
 
     async def probe(self, work: Callable[[], Any]) -> Response:
-        """Reply to whoever watches over the service; anybody may."""
+        """Reply to a health check, which needs no sign-in."""
         return await _replied(self.lanes.probes.of("anybody").run, work)
 
     async def stranger(self, request: Request, lane: Lane, work: Callable[[], T]) -> T:
-        """Do something for somebody who is not signed in, as often as an address may."""
+        """Serve a caller who is not signed in, within the rate of their address."""
         address = counted_address(request)
 
         def job() -> T:
@@ -176,12 +176,12 @@ class RequestHandler:
         return await lane.run(address, job)
 
     async def at_provider(self, request: Request, work: Callable[[], Any]) -> Response:
-        """Reply to a terminal for which the provider of single sign-on is spoken to."""
+        """Reply to a terminal that signs in through the provider of single sign-on."""
         return await _replied(lambda job: self.stranger(request, self.lanes.provider, job), work)
 
     @asynccontextmanager
     async def uploading(self, who: Person) -> AsyncIterator[None]:
-        """Take a file in: few at once, for their pieces come as fast as they can be sent."""
+        """Receive a file: few at once, for their pieces come as fast as they can be sent."""
         if self._uploads[who.name] >= _UPLOADS_EACH or self._uploads.total() >= _UPLOADS:
             raise TooMany(after=10)
         self._uploads[who.name] += 1
@@ -224,13 +224,13 @@ class RequestHandler:
         return await _replied(share.run, lambda: self.service.plan(who, name, raw))
 
     async def prepared(self, who: Person, job: Callable[[], T]) -> T:
-        """Find out what may be known of a question before it gets a slot."""
+        """Look up and price a question before it gets a slot."""
         return await self.lanes.preparing.of(who.name).run(job)
 
     def prepare(
         self, who: Person, name: str, raw: Mapping[str, Any], *, at_once: bool = False
     ) -> tuple[Asking, Release | None]:
-        """Read and price a question; return its answer too if that is out: it waits for nothing.
+        """Read and price a question; return its answer too if it is released already.
 
         What public facts refuse is refused here: a slot would be kept until its reply is due. Where
         replies are not padded a slot is given back at once, and asking refuses.
@@ -393,7 +393,7 @@ class Limits:
 
     @property
     def capacity(self) -> int:
-        """How many a shared bucket holds: the burst, less what machines may hold in hands."""
+        """The size of a shared bucket: the burst, less what machines may have borrowed."""
         return self._burst - self._most + 1
 
     def _take_borrowed(self, key: bytes, lend: Lend) -> None:
@@ -448,7 +448,7 @@ class Limits:
         return after if left >= 1 else left - 1
 
     def _slot(self, key: bytes) -> tuple[int, float, float, float]:
-        """Where a bucket lies, and what it holds; zeros where it is not there yet."""
+        """The offset of a bucket and its content; zeros if it is new."""
         row = int.from_bytes(key[:4], "little") % _ROWS * _SLOTS
         offsets = [(row + slot) * _BUCKET.size for slot in range(_SLOTS)]
         held = [_BUCKET.unpack_from(self._table, offset) for offset in offsets]

@@ -154,7 +154,7 @@ class Workers(Multiprocess):
                 self.should_exit.set()
                 return
             why = "does not answer" if ended is None else f"ended with status {ended}"
-            _LOG.warning("Worker %s %s; it is started anew.", worker.pid, why)
+            _LOG.warning("Worker %s %s; it is restarted.", worker.pid, why)
             self.processes[number] = self._started(number)
 
     def _hangs(self, number: int, worker: Process) -> bool:
@@ -178,10 +178,10 @@ class Workers(Multiprocess):
             self.processes[number] = self._started(number)
 
     def handle_ttin(self) -> None:
-        """Ignore the wish for one more worker: there is no socket for it."""
+        """Ignore a request for one more worker: there is no socket for it."""
 
     def handle_ttou(self) -> None:
-        """Ignore the wish for one less: nobody would answer on its socket."""
+        """Ignore a request for one worker less: nobody would answer on its socket."""
 
 
 HEADER_SECONDS = 10.0

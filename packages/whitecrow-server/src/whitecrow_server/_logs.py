@@ -98,7 +98,7 @@ EVENTS = {
     "sign-in": "somebody signed in, or tried to: with a password, or through the provider",
     "sign-out": "a session was ended by its owner",
     "refusal": "a request was refused: not signed in, not allowed, over budget or too often",
-    "people.invite": "somebody was made known",
+    "people.invite": "a person was added",
     "people.invitation": "an invitation was made",
     "people.accept": "an invitation was accepted",
     "people.activation": "somebody was deactivated or activated again",
@@ -118,7 +118,7 @@ EVENTS = {
     "access.change": "who may know of a dataset was changed",
     "data.change": "the records of a dataset changed, and a custodian said so",
     "spend.void": "a spend without an answer was given back",
-    "failure.review": "a failure was looked at",
+    "failure.review": "a failure was reviewed",
     "ledger.export": "entries of an account were read by a custodian or auditor",
     "trail.export": "the trail of administrators was read",
     "facts.view": "a custodian looked at facts: the privacy map, or what became of rows at load",
@@ -132,7 +132,7 @@ Sink = Callable[[dict[str, Any]], None]
 
 
 class Events:
-    """Tells the sinks.
+    """Sends events to the sinks.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class Events:
         self._sinks.append(sink)
 
     def tell(self, event: str, *, outcome: str = "success", **more: str) -> None:
-        """Tell what happened; ``more`` are fields of the schema, the empty ones are left out."""
+        """Log an event; ``more`` are fields of the schema, the empty ones are left out."""
         if not self._sinks:
             return
         assert event in EVENTS
@@ -165,7 +165,7 @@ class Events:
 
     @contextmanager
     def during(self, *events: str, **more: str) -> Iterator[dict[str, str]]:
-        """Tell what becomes of what is done inside; more may be learnt on the way."""
+        """Log the outcome of a block, which may add fields."""
         details = dict(more)
         try:
             yield details
@@ -178,7 +178,7 @@ class Events:
 
 
 def told(event: str, about: str = "target", *, roles: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Tell what becomes of a method whose first argument is who acts, the second about what.
+    """Log the outcome of a method; its first argument is who acts, its second on what.
 
     With ``roles`` nobody else may.
     """

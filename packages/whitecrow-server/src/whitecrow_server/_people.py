@@ -39,7 +39,7 @@ SIGN_IN = "Sign in with a token: it is missing, unknown, expired or revoked."
 
 @dataclass(frozen=True)
 class Credential:
-    """By what somebody is known in a request."""
+    """What identifies somebody in a request."""
 
     token: str | None  # the token's id; None for a session at a browser, which a password began
     expires: float  # when it ends
@@ -74,7 +74,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token; its text is shown once and kept by nobody here.
+    """What is known of a token; its text is shown once and never stored.
 
     ``made_by`` read its text when it was made. It ends with ``parent``, if it was made with one.
     """
@@ -327,7 +327,7 @@ def _person(row: Row[Any]) -> Person:
 
 
 def hashed(text: str) -> str:
-    """By what a random text is kept: whoever reads the database cannot use it."""
+    """The hash stored for a random text: whoever reads the database cannot use it."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
@@ -347,7 +347,7 @@ class Act:
 
 
 def record(connection: Connection, act: Act | None) -> None:
-    """Write an act down, in the transaction that does it; None is not an administrator's act."""
+    """Record an act in the transaction that does it; None is not an administrator's act."""
     if act is None:
         return
     if connection.dialect.name == "postgresql":

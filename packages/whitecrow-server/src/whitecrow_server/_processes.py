@@ -69,7 +69,7 @@ class DatasetProcess:
         }
 
     def load(self, tell: Tell) -> tuple[Card, str]:
-        """Let it read the records; return the card they are held to and what they are known by."""
+        """Have it read the records; return the card they are held to and their fingerprint."""
         wire = self._wires["heavy"]
         try:
             wire.send(self._setup)
@@ -87,7 +87,7 @@ class DatasetProcess:
             how = self._end_of(error)
             write_down(self._log, self._name, f"the process that read the records {how}")
         self.kill()
-        raise LoadFailed("the process that read it ended; is there memory enough?")
+        raise LoadFailed("the process that read it ended; is there enough memory?")
 
     @property
     def alive(self) -> bool:

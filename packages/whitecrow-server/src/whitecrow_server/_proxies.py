@@ -91,7 +91,7 @@ def _listed(scope: Scope, name: bytes) -> list[str]:
 
 
 def _address(given: str) -> Address | None:
-    """Read an address, which may have a port; IPv4 in the clothes of IPv6 is IPv4."""
+    """Read an address, which may have a port; an IPv4-mapped IPv6 address is IPv4."""
     text = given.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]

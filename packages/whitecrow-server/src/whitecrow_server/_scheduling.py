@@ -45,7 +45,7 @@ def due(elapsed: float, deadline: float) -> float:
 
 
 def reply_moment(began: datetime, deadline: float, margin: float) -> ToldAt:
-    """From when on others may be told what an ask wrote: when its reply is due."""
+    """When others may learn what an ask wrote: once its reply is due."""
 
     def moment(stamp: datetime) -> datetime:
         elapsed = (stamp - began).total_seconds()
@@ -217,7 +217,7 @@ async def _unless(left: Left | None, free: asyncio.Semaphore) -> None:
     try:
         await asyncio.wait({acquired, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not acquired.done():
-            raise Unreachable("Whoever asked has hung up; nothing was spent.")
+            raise Unreachable("The client closed the connection; nothing was spent.")
     except BaseException:
         # Cancelled in the moment in which the turn came: nobody would ever give it back.
         if not acquired.cancel():

@@ -167,7 +167,7 @@ class Service:
         return self.catalogue.get(name, analyst=who.name if who.role == "analyst" else "")
 
     def curator(self, who: Person, name: str, *roles: str) -> Curator:
-        """The curator of a dataset; for code inside the service, never for an analyst's hands."""
+        """The curator of a dataset; for code inside the service, never given to an analyst."""
         return self.pool.curator(self.listing(who, name, *roles))
 
     def _known_card(self, listing: Listing) -> Card | None:
@@ -192,7 +192,7 @@ class Service:
         *,
         at_once: bool = False,
     ) -> Asking:
-        """Find out what may be known of a question before it is asked, once for all its way.
+        """Read, look up and price a question, once for its whole way to the answer.
 
         ``at_once`` is the wish of a custodian who is alone here not to have the reply held back.
         What public facts refuse is refused here: it needs no slot, and its time tells nothing.
@@ -210,7 +210,7 @@ class Service:
         return Asking(who, listing, curator, inquiry, deadline, version)
 
     def renewed(self, asking: Asking, who: Callable[[], Person]) -> Asking:
-        """Look again when a question has waited: a token may have ended, access or data changed.
+        """Check again after a question has waited: its token, access or data may have changed.
 
         Nothing is read anew unless something has changed; ``who`` says then who asks.
         """
@@ -273,7 +273,7 @@ class Service:
         return well_formed(lambda: deadline_of(self.settings, question.kind, card, question))
 
     def dummy(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
-        """Answer a question about synthetic records: free, and no record of the data is near it."""
+        """Answer a question about synthetic records: free, and without any record of the data."""
         listing = self.listing(who, name, "analyst", "custodian")
         return self.dummies.answer(listing, self._known_card(listing), written)
 

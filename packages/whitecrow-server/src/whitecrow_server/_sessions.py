@@ -322,7 +322,7 @@ def _still(row: Row[Any] | None, verified: str) -> Row[Any]:
 
 
 def _csrf(number: str) -> str:
-    """What the forms of a session send back: made from its number, which nobody else has."""
+    """The CSRF token of a session: made from its number, which nobody else has."""
     return hmac.new(number.encode(), b"form", hashlib.sha256).hexdigest()
 
 
@@ -503,7 +503,7 @@ def first_step(key: str, code: str) -> int:
     except ValueError:
         step = None
     if step is None or len(key) != 32:
-        raise InvalidInput("The code does not fit the key; compare the clock of your device.")
+        raise InvalidInput("The code is wrong for this key; check the clock of your device.")
     return step
 
 

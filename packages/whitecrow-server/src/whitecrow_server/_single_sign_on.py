@@ -143,9 +143,9 @@ class SingleSignOn:
         name = str(claims.get("client_id") or claims.get("azp") or "")
         role = provider.programs.get(name)
         if role is None or not is_name(name):
-            raise Forbidden("This program has no role here; the operator lists those that have.")
+            raise Forbidden("This program has no role here; ask the operator for one.")
         if not _own(claims, name, provider.subjects.get(name)):
-            raise Forbidden("This token is a person's; programs come with their own.")
+            raise Forbidden("This token is a person's; a program needs its own.")
         row = self._program_row(name, role)
         ends = float(claims["exp"]) + provider.skew
         return ends, Person(row.name, row.role, credential=Credential(None, ends))
@@ -203,7 +203,7 @@ class SingleSignOn:
             return self._row(connection, subject, role, name)
 
     def _key(self, claims: Mapping[str, Any]) -> str:
-        """By what a person is known: issuer and subject together."""
+        """The key of a person: issuer and subject together."""
         return hashed(json.dumps([self._configured().provider.issuer, claims["sub"]]))
 
     def _may_adopt(self, connection: Connection, row: Row[Any]) -> bool:
@@ -233,9 +233,7 @@ def _role_and_name(provider: Provider, claims: Mapping[str, Any]) -> tuple[str, 
     """The role of somebody's groups, and their name here."""
     role, name = provider.role_of(claims.get(provider.groups)), claims.get(provider.name)
     if role is None:
-        raise Forbidden(
-            "None of your groups has a role here. Ask the operator, who sets which have."
-        )
+        raise Forbidden("None of your groups has a role here; ask the operator.")
     if not isinstance(name, str) or not is_name(name):
         raise Forbidden(
             f"The provider gives you no name that can be used here (claim {provider.name!r}): "
@@ -407,7 +405,7 @@ class OpenId:
         if client not in audiences or claims.get("azp", client) != client:
             raise _refused("it was made for another service")
         if len(audiences) > 1 and "azp" not in claims:
-            raise _refused("it was made for several services and says for none in particular")
+            raise _refused("it has several audiences and names no authorized party")
         self._check_times(claims)
         # hmac: the same time whatever is wrong.
         if nonce is not None and not hmac.compare_digest(
@@ -454,7 +452,7 @@ class OpenId:
         if _seconds(ends, 0.0) <= now - skew:
             raise _refused("it has expired")
         if begins is not None and _seconds(begins, math.inf) > now + skew:
-            raise _refused("it is of the future; compare the clocks")
+            raise _refused("it was issued in the future; compare the clocks")
 
     def _key_set(self, *, fresh: bool) -> dict[str, Key]:
         address = self._needed("jwks_uri")
@@ -480,7 +478,7 @@ class OpenId:
         raise NotSignedIn("The provider of single sign-on refused this sign-in; begin again.")
 
     def _post(self, endpoint: str, fields: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
-        """Send a form, as the client that this service is."""
+        """Send a form, authenticated as this client."""
         idp = self.provider
         offered = self.configuration().get(
             "token_endpoint_auth_methods_supported", ["client_secret_basic"]
@@ -518,7 +516,7 @@ class OpenId:
 
 
 def challenge(verifier: str) -> str:
-    """What a browser carries of a secret that stays here (PKCE, RFC 7636).
+    """The challenge of a code verifier that stays here (PKCE, RFC 7636).
 
     Examples
     --------

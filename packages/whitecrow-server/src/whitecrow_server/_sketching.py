@@ -55,7 +55,7 @@ def sketched(
             reply = None
     if reply is None:
         raise InvalidInput(
-            "The source could not be looked at within the limits on time and memory. Describe its "
+            "The source could not be read within the limits on time and memory. Describe its "
             "columns in a card instead (whitecrow card new drafts one where the file lies)."
         )
     if "refused" in reply:

@@ -52,7 +52,7 @@ class Store:
         raise NotReady(_AWAY)
 
     def _connection(self) -> PoolProxiedConnection:
-        """A connection of its own for looking, which no transaction keeps in the past."""
+        """A connection for polling, outside of transactions, so that it sees the newest state."""
         if self._looker is None:
             self._looker = self._engine.raw_connection()
             if self._engine.dialect.name == "postgresql":
@@ -85,7 +85,7 @@ class Store:
             return list(connection.execute(query))
 
     def row(self, query: Select[Any]) -> Row[Any] | None:
-        """Look up what is there once, or not at all."""
+        """Return the first row of a query, or None."""
         return next(iter(self.rows(query)), None)
 
     def probe(self) -> None:

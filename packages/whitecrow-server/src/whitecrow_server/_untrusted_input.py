@@ -1,4 +1,4 @@
-"""What strangers write, read as questions, policies and cards: data, refused when malformed.
+"""Untrusted input, parsed as questions, policies and cards; refused when malformed.
 
 Nothing here is within reach of a record, so an error may say what is wrong.
 """
@@ -126,7 +126,7 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 def question_from(raw: Mapping[str, Any] | Question) -> Question:
-    """Read a question that a stranger wrote; one that would keep a worker for long is refused."""
+    """Parse an untrusted question; one that would keep a worker for long is refused."""
     if isinstance(raw, Question):
         return raw
     question = well_formed(lambda: read_question(raw))

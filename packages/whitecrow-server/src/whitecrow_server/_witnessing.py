@@ -26,10 +26,10 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 _KEY = re.compile(r"[0-9a-f]{64}")
 _ACCOUNT = re.compile(r"[^\x00-\x09\x0b-\x1f]{1,300}")
 _BACK = (
-    "This ledger has told of newer entries before: it was restored from a backup, or another "
-    "process of it was faster. Nothing was changed here."
+    "This ledger reported newer entries before: it was restored from a backup, or another of "
+    "its processes was faster. Nothing was changed here."
 )
-_UNKNOWN = "No such ledger has told anything here."
+_UNKNOWN = "No such ledger has reported here."
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Witnessing:
     _store: Store
 
     def read(self, who: Person, ledger: str) -> dict[str, Any]:
-        """The statements that say how far each account of a ledger is known to be."""
+        """The newest statements of a ledger about each of its accounts."""
         need(who, "custodian", "auditor")
         with self._store.transaction(write=False) as connection:
             if _NAME.fullmatch(ledger) is None or _owned(connection, who, ledger) is None:
@@ -69,7 +69,7 @@ class Witnessing:
 
 
 def _statement(ledger: str, public: str, text: str) -> Statement:
-    """Read a statement that somebody else wrote; whatever is wrong with it is their business."""
+    """Parse an untrusted statement; what is wrong with it is told to its sender."""
     try:
         statement = Statement.from_text(text)
     except LedgerCorrupt:

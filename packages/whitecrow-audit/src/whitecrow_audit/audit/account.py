@@ -64,7 +64,7 @@ class _OnProcessor(Curator):
 
 
 class _Shrunken(Curator):
-    """A mutant: takes a ball for its centre, so that balls that meet look apart."""
+    """A mutant: takes a ball for its centre, so that balls that meet look disjoint."""
 
     def _location(self, *given: Any) -> dict[str, Any] | None:
         location = super()._location(*given)

@@ -48,7 +48,7 @@ class Case:
 
     @property
     def mutant(self) -> bool:
-        """Whether it is called one: it must be found to violate its claim, and is not asked."""
+        """Whether it is one: it must be found to violate its claim, and no curator asks it."""
         return self.name.startswith("mutant: ")
 
 

@@ -1,4 +1,4 @@
-"""Learn, audited: what the released tables of a detector tell of one record.
+"""Learn, audited: what the released tables of a detector reveal about one record.
 
 The databases are people who differ in one column of two categories, so that every table tells them
 apart and the exact law of the counts in a person's cells is known: which noise is added is learned

@@ -46,7 +46,7 @@ def _missing(answer: Any) -> Hashable:
 
 
 def _law(count: int, share: Fraction, factor: Fraction) -> Law:
-    """The law of a count with the noise that a part of the price buys, looked at as above."""
+    """The law of a count with the noise that a part of the price buys, in the view above."""
     scale = 1 / (EPSILON * share * factor)
     law: dict[Hashable, float] = {}
     for noise in range(-_SPAN, _SPAN + 1):

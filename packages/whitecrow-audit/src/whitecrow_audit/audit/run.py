@@ -54,7 +54,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found on one row."""
+    """The result of one row."""
 
     case: Case  # what was audited
     measured: float  # the loss proved at the table's confidence
@@ -76,7 +76,7 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """What to think of it, in the words of the table."""
+        """The verdict, in the words of the table."""
         proved = min(self.measured, self.again)
         if _above(proved, self.case.claim.value):
             return "violated"
@@ -105,7 +105,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """The whole table, and what the replay found."""
+    """The whole table, and the result of the replay."""
 
     findings: tuple[Finding, ...]
     quick: bool

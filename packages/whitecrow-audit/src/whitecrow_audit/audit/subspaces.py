@@ -118,7 +118,7 @@ def _whole(answer: Any) -> Hashable:
 
 
 def _unshared(facts: SubspaceFacts) -> SubspaceFacts:
-    """Every draw as dear as if it were the only one, four times over."""
+    """Every draw at four times the price of a single one."""
     return replace(facts, eta=4 * facts.eta)
 
 

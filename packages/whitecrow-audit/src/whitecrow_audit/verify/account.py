@@ -1,4 +1,4 @@
-"""Accounts as games: the most that any adaptive strategy gets beyond what an account says.
+"""Accounts as games: the most that any adaptive strategy gets beyond what an account claims.
 
 One pair of neighbouring databases. A strategy chooses among a few releases, each as revealing as
 its price allows: a coin that tells the world with odds e^ε, an approximate release tells it for
@@ -90,7 +90,7 @@ def as_charged(moves: Sequence[Move], counts: Counts) -> float | None:
 
 
 def most(moves: Sequence[Move], claim: Claim) -> tuple[float, int]:
-    """The most that a strategy gets beyond what is said, and in how many accounts it may be."""
+    """The most that a strategy gets beyond the claim, and the number of accounts it may reach."""
     cache: dict[Counts, float | None] = {}
 
     def at(counts: Counts) -> float | None:
@@ -131,7 +131,7 @@ def _asked(move: Move, rest: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
 
 
 def check(games: Sequence[str], claim: Claim = as_charged) -> Report:
-    """Play games against a rule; the most that is got beyond must be within delta."""
+    """Play games against a rule; what they get beyond its claim must be within delta."""
     worst, where, accounts = 0.0, "", 0
     for name in games:
         largest, many = most(GAMES[name], claim)

@@ -34,7 +34,7 @@ MODELS: tuple[AnomalyModel, ...] = (
 
 
 def _pairs(model: AnomalyModel, k: int) -> Iterator[tuple[Database, Database]]:
-    """Yield the pairs of sensitive neighbours: the model's own word, which ``models`` checks."""
+    """Yield the pairs of sensitive neighbours: as the model says, which ``models`` checks."""
     graph = DatabaseGraph(_UNIVERSE, _SIZE)
     for index, (smaller, larger) in enumerate(graph.all_pairs):
         for a, b in zip(smaller.tolist(), larger.tolist(), strict=True):

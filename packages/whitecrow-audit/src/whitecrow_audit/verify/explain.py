@@ -30,7 +30,7 @@ Utilities = Mapping[int, int]
 
 
 class Listed:
-    """A small graph in the open: matching contexts and their utilities.
+    """A small graph with nothing hidden: matching contexts and their utilities.
 
     Where these are a callable, it receives the start of the search and returns them.
     """
@@ -370,7 +370,7 @@ class _Undeclared(CustomUtility):
         return BANDS.table(values)
 
     def check(self, sizes: Mapping[str, int]) -> None:
-        """Believe what is declared."""
+        """Accept whatever is declared."""
 
 
 DETECTORS: tuple[Detector, ...] = (

@@ -51,7 +51,7 @@ def _bound(radius: int, beta: int, k: int, *, tight: bool) -> Bound:
 
 
 def _number(bound: Bound) -> Callable[[int, int], float]:
-    """Return the bound as a float, inf for None, remembered from one universe to the next."""
+    """Return the bound as a float, inf for None, cached from one universe to the next."""
 
     @cache
     def value(copies: int, neighbours: int) -> float:

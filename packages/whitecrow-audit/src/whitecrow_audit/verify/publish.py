@@ -1,4 +1,4 @@
-"""Publishing, verified: the exact law of short streams, on every pair that differs in one event.
+"""Publish, checked: the exact law of short streams, on every pair that differs in one event.
 
 A release at ``t`` is a whole number fixed by the past releases plus that period's noise, so the
 probability of a whole series of outputs is a product of known weights. All series inside a window

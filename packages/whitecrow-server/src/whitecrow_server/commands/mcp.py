@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     help="The folder of what a person has approved (default: in the user's state folder).",
 )
 @click.option(
-    "--approve", metavar="CODE", help="Show what an assistant wants to ask, and its price; say yes."
+    "--approve",
+    metavar="CODE",
+    help="Show what an assistant wants to ask and its price; approve it.",
 )
 @click.pass_obj
 def command(
@@ -63,7 +65,7 @@ def command(
         output.show({"approved": approve}, f"Approved {approve}; the assistant may ask it once.")
         return
     if server is None:
-        raise InvalidInput("Say which service is asked: --server URL.")
+        raise InvalidInput("Name the service to ask: --server URL.")
     secret, url = token(), server
 
     def client(dataset: str | None) -> Client:

@@ -135,7 +135,7 @@ def command(output: Output, /, **given: Any) -> None:
         except OSError:
             log = str(settings.log_file)
             raise InvalidInput(
-                f"The custodian's log {log!r} cannot be written; say --custodian-log FILE."
+                f"The custodian's log {log!r} cannot be written; give --custodian-log FILE."
             ) from None
         say_broken(output)
         listening = [
@@ -166,18 +166,18 @@ def check_exposure(host: str, tls: bool, explicit: bool) -> None:
         raise NoTls(
             f"Listening on {host} without TLS would send tokens and answers in the open. Give "
             "--tls-certificate and --tls-key, or listen on 127.0.0.1 behind a proxy that has a "
-            "certificate (--behind-tls-proxy), or say --public-without-tls."
+            "certificate (--behind-tls-proxy), or give --public-without-tls."
         )
 
 
 def trusted(host: str, behind: bool, given: tuple[str, ...]) -> tuple[str, ...]:
-    """The proxies whose word on a caller's address counts."""
+    """The proxies that are trusted for a caller's address."""
     if given or not behind:
         return given
     if host not in LOOPBACK:
         raise InvalidInput(
             "Behind a proxy that is not on this machine all callers seem to have its address, and "
-            "one who fails to sign in locks out all others. Say which proxy is to be believed: "
+            "one who fails to sign in locks out all others. Name the proxy to trust: "
             "--trusted-proxy 172.17.0.1 (an address or a network)."
         )
     return ("127.0.0.0/8", "::1")
@@ -202,7 +202,7 @@ def pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _headers() -> dict[str, str]:
-    """What the collector wants to be sent along: lines NAME=VALUE, for they are secrets."""
+    """The collector's headers, as lines NAME=VALUE in a variable: they are secrets."""
     given = secret("WHITECROW_TELEMETRY_HEADERS") or ""
     return dict(pairs(tuple(line.strip() for line in given.splitlines() if line.strip())))
 
@@ -215,7 +215,7 @@ def seconds(value: str) -> float:
 
 
 def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:
-    """Make the first people of an empty service known, and hand out their secrets once."""
+    """Add the first people of an empty service, and hand out their secrets once."""
     from whitecrow_server import Service
 
     service = Service(settings)

@@ -340,7 +340,7 @@ def _released(release: Release) -> dict[str, Any]:
 
 
 def _digest(encoded: dict[str, Any]) -> str:
-    """A question's digest; none of one whose package is no longer installed."""
+    """A question's digest; empty if its package is no longer installed."""
     return digest(question_from(encoded)) if encoded["kind"] in kinds() else ""
 
 
@@ -373,16 +373,16 @@ def _table(text: str) -> Any:
     try:
         heading, *rows = csv.reader(io.StringIO(text.strip()), strict=True)
     except (csv.Error, ValueError):
-        raise InvalidInput("The text is no CSV: a heading, then one line a record.") from None
+        raise InvalidInput("The text is no CSV: a header, then one row for each record.") from None
     if len(set(heading)) < len(heading):
-        raise InvalidInput("The heading names a column twice.")
+        raise InvalidInput("The header names a column twice.")
     if len(rows) > MOST_ROWS:
         raise InvalidInput(
             f"There are {len(rows):,} records; a page scores {MOST_ROWS:,} at the most. "
             "Download the detector and use `whitecrow score` for more."
         )
     if any(len(row) != len(heading) for row in rows):
-        raise InvalidInput("A line does not have as many fields as the heading.")
+        raise InvalidInput("A row does not have as many fields as the header.")
     columns = zip(*rows, strict=True) if rows else [()] * len(heading)
     return pyarrow.table(
         {

@@ -187,7 +187,7 @@ def _column(form: Form, row: str, name: str, was: Column | None) -> dict[str, An
     if column["missing"] == "fill":
         text = form.one(f"{row}.fill")
         if not text:
-            raise InvalidInput(f"{name}: say what is filled in for a missing value.")
+            raise InvalidInput(f"{name}: give the value that replaces a missing one.")
         numeric = kind in ("number", "integer")
         column["fill"] = decimal(text, f"{name}: filled in") if numeric else text
     if ordered:
@@ -216,7 +216,7 @@ def _split(text: str, name: str) -> list[str]:
     categories = [value.strip() for line in lines for value in line if value.strip()]
     if not categories:
         raise InvalidInput(
-            f"{name}: list the categories, with commas between them. If nobody knows them, say "
-            "text: a profile with a δ finds the common ones."
+            f"{name}: list the categories, with commas between them. If they are unknown, "
+            "choose text: a profile with a δ finds the common ones."
         )
     return categories

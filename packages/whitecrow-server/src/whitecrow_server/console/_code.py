@@ -26,7 +26,7 @@ def listings(question: Mapping[str, Any], dataset: str, url: str) -> list[dict[s
 
 
 def _shortened(asked: type[Question], full: Mapping[str, Any]) -> dict[str, Any]:
-    """The question without what it would say anyway: each part is tried without."""
+    """The question without its defaults: each part is left out if nothing changes."""
     wanted = digest(asked.from_json(full))
     shown = dict(full)
     for key in full:

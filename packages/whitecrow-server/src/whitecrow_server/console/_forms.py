@@ -29,7 +29,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Group:
-    """Fields that belong together; ``folded`` ones are for those who look."""
+    """Fields that belong together; ``folded`` ones start closed."""
 
     legend: str
     fields: tuple[Field, ...]

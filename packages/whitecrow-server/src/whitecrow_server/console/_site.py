@@ -97,7 +97,7 @@ async def read_form(request: Request, most: int) -> Form:
     except ValueError:
         raise InvalidInput("The form could not be read; load the page again.") from None
     if "\0" in text or any("\0" in value for values in fields.values() for value in values):
-        raise InvalidInput("The form holds a character that is not text.")
+        raise InvalidInput("The form contains a NUL character.")
     return Form(fields)
 
 
@@ -170,7 +170,7 @@ Work = Callable[[Visit], Page | Go | Sent]
 
 @dataclass(frozen=True)
 class Again:
-    """Where somebody goes on who typed something wrong: a page, which is shown with the mistake."""
+    """The page that shows a mistake to whoever typed it."""
 
     page: Callable[[Visit], Page]
     labels: Mapping[str, str] = field(default_factory=dict)  # of its fields, by their names
@@ -374,11 +374,11 @@ class Site:
             return await self.handler.in_slot(job)
 
     async def _admitted(self, request: Request, work: Callable[[], T]) -> T:
-        """Find out who it is, in turn with other addresses."""
+        """Identify the visitor, in turn with other addresses."""
         return await self.handler.lanes.admission.run(counted_address(request), work)
 
     def released(self, visit: Visit) -> Release:
-        """What a form that asks is answered, in its slot or without one; or its refusal."""
+        """Answer a form that asks, in its slot or without one; or refuse it."""
         state = visit.request.state
         out: Release | WhitecrowError | None = state.out
         if isinstance(out, WhitecrowError):

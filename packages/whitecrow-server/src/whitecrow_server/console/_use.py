@@ -50,7 +50,7 @@ class Spend:
         return f"ρ {rounded_up(self.rho or Fraction(0))}"
 
     def counts(self, line: str) -> Fraction:
-        """What it adds to a line of the account, as a plain sum; Gaussian noise adds up apart."""
+        """Its part of a line of the account, as a plain sum; Gaussian noise is summed apart."""
         if self.outcome == "given back" or self.epsilon is None:
             return Fraction(0)
         return self.epsilon if LINES.index(self.notion) <= LINES.index(line) else Fraction(0)

@@ -220,20 +220,20 @@ class _Session:
                 continue
             if isinstance(message, dict):
                 return message
-            self._fail(None, _WRONG_JSON, "A message is a JSON object.")
+            self._fail(None, _WRONG_JSON, "A message must be a JSON object.")
         return None
 
     def _take(self, message: dict[str, Any]) -> None:
         method, number = message.get("method"), _number(message)
         if not isinstance(method, str):
             if not {"result", "error"} & set(message):  # else a reply that nobody waits for
-                self._fail(number, _WRONG_REQUEST, "A request has a method, which is a text.")
+                self._fail(number, _WRONG_REQUEST, "A request must have a method, a string.")
             return
         if "id" not in message:
             return  # a notification
         given = message.get("params", {})
         if number is None or not isinstance(given, dict):
-            words = "The id is a text or a whole number, params an object."
+            words = "The id must be a string or an integer, params an object."
             self._fail(number, _WRONG_REQUEST, words)
         elif method == "initialize":
             capabilities = given.get("capabilities")
