@@ -304,8 +304,8 @@ def scored(
     number = unscored = outliers = 0
     best: list[dict[str, Any]] = []
     text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(("row", "score", "outlier", "why"))
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("row", "score", "outlier", "why"))
     for batch in opened.batches(list(learned.columns), lambda: left_out.update(("fields",))):
         table = pyarrow.Table.from_batches([batch])
         for part in learned.scored(table, why=max(top, _REASONS_A_BATCH)):
@@ -316,7 +316,7 @@ def scored(
                 unscored, outliers = unscored + (not scorable), outliers + outlier
                 row = {"row": number, "score": score, "outlier": outlier, "why": why or ""}
                 if whole:
-                    lines.writerow((number, f"{score:.6g}" if scorable else "", int(outlier), why))
+                    writer.writerow((number, f"{score:.6g}" if scorable else "", int(outlier), why))
                 elif scorable and why is not None:
                     best.append(row)
         best = sorted(best, key=lambda row: -row["score"])[:top]

@@ -33,9 +33,9 @@ LOG: Any = structlog.get_logger("whitecrow_server")
 _ENCODE = json.JSONEncoder(sort_keys=True, default=repr).encode
 
 
-def _as_json(line: Any, **options: Any) -> str:
+def _as_json(value: Any, **options: Any) -> str:
     """Write a line; made once, for an encoder costs more than what it writes."""
-    return _ENCODE(line)
+    return _ENCODE(value)
 
 
 def configure(*, level: str = "info") -> None:
@@ -243,5 +243,5 @@ class _Syslog:
         self.close = self._handler.close
 
     def __call__(self, event: dict[str, Any]) -> None:
-        line = logging.LogRecord("whitecrow", logging.INFO, "", 0, _line(event), None, None)
-        self._handler.emit(line)
+        record = logging.LogRecord("whitecrow", logging.INFO, "", 0, _line(event), None, None)
+        self._handler.emit(record)

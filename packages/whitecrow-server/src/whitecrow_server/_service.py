@@ -134,7 +134,7 @@ class Service:
     def datasets(self, who: Person) -> list[dict[str, Any]]:
         """The datasets a person may know of."""
         listed = self.catalogue.all(analyst=who.name if who.role == "analyst" else "")
-        return [_line(listing, self.pool.state(listing)) for listing in listed]
+        return [_summary(listing, self.pool.state(listing)) for listing in listed]
 
     def dataset(self, who: Person, name: str) -> dict[str, Any]:
         """One dataset: card, policy, what remains; for the custodian also source and readers."""
@@ -142,7 +142,7 @@ class Service:
         state, snapshot = self.pool.state(listing), self.ledger.snapshot(name)
         card = self._known_card(listing)
         shown: dict[str, Any] = {
-            **_line(listing, state),
+            **_summary(listing, state),
             "card": None if card is None else card.to_json(),
             "policy": _policy(snapshot.rules, who),
             "deadlines": deadlines_over(self.settings, card),
@@ -519,7 +519,7 @@ class Service:
 # What each role is shown of a dataset and its account
 
 
-def _line(listing: Listing, state: State) -> dict[str, Any]:
+def _summary(listing: Listing, state: State) -> dict[str, Any]:
     changed = {"state": CHANGED} if state.stage == "changed" else {}
     return {"name": listing.name, "ready": state.stage == "ready", **changed}
 

@@ -30,7 +30,7 @@ def add(site: Site) -> None:
     service = site.service
 
     def datasets(visit: Visit) -> Page:
-        names = [line["name"] for line in service.datasets(visit.who)]
+        names = [entry["name"] for entry in service.datasets(visit.who)]
         listed = [service.dataset(visit.who, name) for name in names]
         return Page("datasets.html", {"datasets": listed})
 
