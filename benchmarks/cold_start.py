@@ -33,7 +33,7 @@ model = wc.DistanceAnomaly(beta=40, radius=12)
 someone = {"age": 74, "bmi": 44.0, "systolic": 222}
 """
 
-_MADE_UP = """
+_SYNTHETIC = """
 import time
 import json
 import sys
@@ -129,16 +129,16 @@ def installed() -> Path:
 def asking(name: str, size: int = 1_000_000, again: str = "again") -> list[str]:
     """Return the command that asks one question, of the bundled data or of made-up records."""
     if name in LARGE:
-        program = _MADE_UP.replace("QUESTION", LARGE[name])
+        program = _SYNTHETIC.replace("QUESTION", LARGE[name])
         return [sys.executable, "-c", program, str(size), again]
     return [sys.executable, "-c", QUESTIONS[name]]
 
 
-def fresh(arguments: list[str], kept: Path | None = None) -> float:
+def fresh(arguments: list[str], cache: Path | None = None) -> float:
     """Return the processor seconds a command takes where nothing has run before."""
     installed()
     before = _spent()
-    alone(arguments, kept)
+    alone(arguments, cache)
     return _spent() - before
 
 
@@ -148,7 +148,7 @@ def _spent() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def alone(arguments: list[str], kept: Path | None = None) -> str:
+def alone(arguments: list[str], cache: Path | None = None) -> str:
     """Return what a command prints where nothing has run before.
 
     Parameters
@@ -162,7 +162,7 @@ def alone(arguments: list[str], kept: Path | None = None) -> str:
         (Path(folder) / "home").mkdir()
         given = {
             "HOME": f"{folder}/home",
-            "NUMBA_CACHE_DIR": str(kept or f"{folder}/empty"),
+            "NUMBA_CACHE_DIR": str(cache or f"{folder}/empty"),
             "PYTHONPATH": os.pathsep.join([str(installed()), *filter(None, sys.path)]),
         }
         ran = subprocess.run(
@@ -176,11 +176,11 @@ def alone(arguments: list[str], kept: Path | None = None) -> str:
         return ran.stdout
 
 
-def large(kept: Path, names: Iterable[str]) -> None:
+def large(cache: Path, names: Iterable[str]) -> None:
     """Measure first questions about many records: on a new machine, and on one prepared."""
     rows: list[list[object]] = []
     for name in names:
-        new, ready = (json.loads(alone(asking(name), place)) for place in (None, kept))
+        new, ready = (json.loads(alone(asking(name), folder)) for folder in (None, cache))
         rows.append([name, new["first"], ready["first"], ready["again"]])
         emit(f"new_{name}_s", new["first"] - ready["again"])
         emit(f"ready_{name}_s", ready["first"] - ready["again"])

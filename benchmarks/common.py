@@ -82,13 +82,13 @@ def print_spread(runs: Runs) -> None:
 
 def parser(description: str) -> argparse.ArgumentParser:
     """Return a parser with the options every benchmark has."""
-    found = _Parser(description=description)
-    found.add_argument("--quick", action="store_true", help="end within 50 seconds on 2 cores")
-    found.add_argument("--json", metavar="PATH", help="write machine, versions and lines there")
-    found.add_argument(
+    arguments = _Parser(description=description)
+    arguments.add_argument("--quick", action="store_true", help="end within 50 seconds on 2 cores")
+    arguments.add_argument("--json", metavar="PATH", help="write machine, versions and lines there")
+    arguments.add_argument(
         "--repeat", type=int, default=1, metavar="N", help="run in N processes, for the spread"
     )
-    return found
+    return arguments
 
 
 def machine() -> dict[str, str]:
@@ -99,7 +99,7 @@ def machine() -> dict[str, str]:
         lines = cpus.read_text(encoding="utf-8", errors="replace").splitlines()
         names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
         model = names[0] if names else model
-    found = {
+    machine = {
         "processor": model,
         "cores": str(len(os.sched_getaffinity(0))),
         "system": f"{platform.system()} {platform.machine()}",
@@ -108,22 +108,22 @@ def machine() -> dict[str, str]:
     }
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            machine[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return machine
 
 
 def times_of(
     run: Callable[[], object], repeat: int = 3, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
     """Return the time of each of ``repeat`` runs, in seconds."""
-    found = []
+    seconds = []
     for _ in range(repeat):
         start = clock()
         run()
-        found.append(clock() - start)
-    return found
+        seconds.append(clock() - start)
+    return seconds
 
 
 def best_of(run: Callable[[], object], repeat: int = 3) -> float:
@@ -133,7 +133,7 @@ def best_of(run: Callable[[], object], repeat: int = 3) -> float:
 
 def ratios(theirs: Sequence[float], ours: Sequence[float]) -> list[float]:
     """Return how many times longer each of their runs took than each of ours."""
-    return [one / other for one in theirs for other in ours]
+    return [their / our for their in theirs for our in ours]
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

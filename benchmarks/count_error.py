@@ -69,7 +69,7 @@ def sensitivity(noise: Calibration, beta: int, space: Space, seeds: int) -> floa
     """The mean sensitivity a calibration sees on the samples."""
     if noise.decay is None:
         return float(noise.cap)
-    found = []
+    errors = []
     for seed in range(seeds):
         points, radius, degrees = sample(space, beta, seed)
         value = smooth_bound(
@@ -82,8 +82,8 @@ def sensitivity(noise: Calibration, beta: int, space: Space, seeds: int) -> floa
             cap=noise.cap,
             decay=noise.decay,
         )
-        found.append(float(value))
-    return float(np.mean(found))
+        errors.append(float(value))
+    return float(np.mean(errors))
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -40,14 +40,14 @@ def card(size: int) -> wc.Card:
     return wc.Card("made-up", columns=(*numbers, groups), records_at_most=size)
 
 
-def questions(turn: int) -> list[wc.question.Question]:
+def questions(batch: int) -> list[wc.question.Question]:
     """One of each kind that takes time; another turn asks about another epsilon."""
     model = wc.DistanceAnomaly(beta=20, radius=2.0)
-    epsilon = f"{1000 + turn}/2000"
-    place = dict.fromkeys(_COLUMNS, 50.0)
+    epsilon = f"{1000 + batch}/2000"
+    record = dict.fromkeys(_COLUMNS, 50.0)
     return [
-        wc.Screen(place, model=model, epsilon=epsilon),
-        wc.Identify(place, model=model, epsilon=epsilon),
+        wc.Screen(record, model=model, epsilon=epsilon),
+        wc.Identify(record, model=model, epsilon=epsilon),
         wc.Count(model=model, columns=("a", "b"), epsilon=epsilon),
         wc.Subspaces(size=2, model=model, epsilon=epsilon),
         wc.Lookahead(["group"], model=wc.DistanceAnomaly(beta=20, radius=0), k=1, epsilon=epsilon),
@@ -57,22 +57,22 @@ def questions(turn: int) -> list[wc.question.Question]:
     ]
 
 
-def measured(size: int, turns: int) -> list[tuple[str, float, float]]:
+def measured(size: int, batches: int) -> list[tuple[str, float, float]]:
     """Kind, the slowest of several asks in seconds, and the published reply time."""
     curator = wc.Curator.open(
         records(size), card=card(size), budget="1000", ledger="sqlite://", name="made-up"
     )
     took: dict[str, list[float]] = {}
     times: dict[str, float] = {}
-    for turn in range(turns + 1):
-        for question in questions(turn):
+    for batch in range(batches + 1):
+        for question in questions(batch):
             started = time.perf_counter()
             curator.ask(question)
-            if turn:  # the first loads and compiles
+            if batch:  # the first loads and compiles
                 took.setdefault(question.kind, []).append(time.perf_counter() - started)
             times[question.kind] = reply_time(question, curator.card, size)
     curator.close()
-    return [(kind, max(found), times[kind]) for kind, found in took.items()]
+    return [(kind, max(seconds), times[kind]) for kind, seconds in took.items()]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -30,14 +30,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     from whitecrow_research.detection.sets import default_folders, find
 
     sets = {
-        name: known
-        for name, known in find(given.data or default_folders()).items()
+        name: source
+        for name, source in find(given.data or default_folders()).items()
         if not given.quick or name in QUICK
     }
     if not sets:
         options.error("say where the sets are: --data FOLDER, or the variable WHITECROW_DATA")
     with tempfile.TemporaryDirectory() as scratch:
-        found = run(
+        results = run(
             sets,
             Path(scratch),
             [*PEERS, "(1, 1e-6)", "(0.1, 1e-6)"],
@@ -47,11 +47,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     auc, seconds = (
         {
             detector: float(
-                np.mean([np.mean([row[place] for row in one]) for one in sets.values()])
+                np.mean([np.mean([row[measure] for row in rows]) for rows in sets.values()])
             )
-            for detector, sets in found.items()
+            for detector, sets in results.items()
         }
-        for place in (0, 2)
+        for measure in (0, 2)
     )
     print_table(
         ["detector", "mean ROC-AUC", "mean seconds"],

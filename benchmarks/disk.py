@@ -54,12 +54,12 @@ def part(number: int, rows: int, width: int) -> NDArray[np.float64]:
     """Return some records of the mixture; parts differ, the mixture does not."""
     centres = np.random.default_rng(0).normal(0, 5, (6, width))
     rng = np.random.default_rng([number, width])
-    found: NDArray[np.float64] = centres[rng.integers(0, 6, rows)]
-    return found + rng.standard_t(3, size=(rows, width))
+    points: NDArray[np.float64] = centres[rng.integers(0, 6, rows)]
+    return points + rng.standard_t(3, size=(rows, width))
 
 
 def names(width: int) -> tuple[str, ...]:
-    return tuple(f"x{place}" for place in range(width))
+    return tuple(f"x{index}" for index in range(width))
 
 
 def write(folder: Path, size: int, width: int) -> None:
@@ -80,8 +80,8 @@ def _write_part(path: Path, number: int, rows: int, width: int) -> None:
 def radius(width: int) -> float:
     """Return the radius at which one record in 200 has fewer than beta neighbours."""
     among, asked = part(0, 30_000, width), part(1, 600, width)
-    place = int(BETA * len(among))
-    squares = [np.partition(((among - one) ** 2).sum(axis=1), place)[place] for one in asked]
+    rank = int(BETA * len(among))
+    squares = [np.partition(((among - point) ** 2).sum(axis=1), rank)[rank] for point in asked]
     return float(np.sqrt(np.quantile(squares, 0.995)))
 
 
@@ -140,13 +140,13 @@ def main() -> None:
             rows.append([what, shape, cost.seconds, cost.cpu, cost.gib, f"{cost.found:,}"])
             print(*rows[-1], flush=True)
     print_table(["question", "records", "s", "processor s", "GiB", "rows found"], rows)
-    for what, found in costs.items():
+    for what, series in costs.items():
         name = "exponent" if what == "count" else f"exponent_{what}"
         # Below 10^6 it is the time to start.
-        late = list(zip(sizes, found, strict=True))[-2:]
+        late = list(zip(sizes, series, strict=True))[-2:]
         growth = math.log(late[1][1].seconds / late[0][1].seconds)
         emit(name, growth / math.log(late[1][0] / late[0][0]))
-    emit("memory_gib", max(found[-1].gib for found in costs.values()))
+    emit("memory_gib", max(series[-1].gib for series in costs.values()))
 
 
 if __name__ == "__main__":

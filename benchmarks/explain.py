@@ -28,7 +28,7 @@ from whitecrow.explain.search import SEARCHES
 SIZES = {"job": 9, "employer": 8, "year": 8}
 RECORDS = 51_000
 EPSILON = Fraction(1, 5)
-Way = Callable[[int], bool]
+Predicate = Callable[[int], bool]
 
 
 def people(seed: int) -> Dataset:
@@ -86,7 +86,7 @@ def _mask(facts: ExplainFacts, context: int) -> NDArray[np.int64]:
     return np.append(population.offsets[keep], 0)
 
 
-def plain_lof(facts: ExplainFacts) -> Way:
+def plain_lof(facts: ExplainFacts) -> Predicate:
     """Mask, then scikit-learn on the whole population."""
     from sklearn.neighbors import LocalOutlierFactor as Peer
 
@@ -101,7 +101,7 @@ def plain_lof(facts: ExplainFacts) -> Way:
     return verdict
 
 
-def careful_lof(facts: ExplainFacts) -> Way:
+def careful_lof(facts: ExplainFacts) -> Predicate:
     """Sorted once; mask, a window of 60 on each side, then scikit-learn on the window."""
     from sklearn.neighbors import LocalOutlierFactor as Peer
 
@@ -111,8 +111,8 @@ def careful_lof(facts: ExplainFacts) -> Way:
 
     def verdict(context: int) -> bool:
         members = offsets[population.inside(context)[cell]]
-        place = int(np.searchsorted(members, 0))
-        near = np.append(members[max(0, place - 60) : place + 60], 0).reshape(-1, 1)
+        index = int(np.searchsorted(members, 0))
+        near = np.append(members[max(0, index - 60) : index + 60], 0).reshape(-1, 1)
         if len(near) < 3:
             return False
         peer = Peer(n_neighbors=min(20, len(near) - 1))
@@ -122,7 +122,7 @@ def careful_lof(facts: ExplainFacts) -> Way:
     return verdict
 
 
-def plain_grubbs(facts: ExplainFacts) -> Way:
+def plain_grubbs(facts: ExplainFacts) -> Predicate:
     """Mask, then numpy and scipy on the whole population."""
     from scipy import stats
 
@@ -138,48 +138,48 @@ def plain_grubbs(facts: ExplainFacts) -> Way:
     return verdict
 
 
-def plain_histogram(facts: ExplainFacts) -> Way:
+def plain_histogram(facts: ExplainFacts) -> Predicate:
     """Mask, then numpy's histogram on the whole population."""
 
     def verdict(context: int) -> bool:
         members = _mask(facts, context)
         counts, edges = np.histogram(members, bins="sqrt")
-        place = min(max(int(np.searchsorted(edges, 0, "right")) - 1, 0), len(counts) - 1)
-        return bool(counts[place] < len(members) / 400)
+        index = min(max(int(np.searchsorted(edges, 0, "right")) - 1, 0), len(counts) - 1)
+        return bool(counts[index] < len(members) / 400)
 
     return verdict
 
 
-def seconds_each(way: Way, contexts: Sequence[int]) -> float:
+def seconds_each(predicate: Predicate, contexts: Sequence[int]) -> float:
     """Return the mean time of one verdict."""
     start = time.perf_counter()
     for context in contexts:
-        way(context)
+        predicate(context)
     return (time.perf_counter() - start) / len(contexts)
 
 
-def agreement(way: Way, facts: ExplainFacts, contexts: Sequence[int]) -> str:
+def agreement(predicate: Predicate, facts: ExplainFacts, contexts: Sequence[int]) -> str:
     """Compare a peer's verdicts with ours."""
     ours = facts.exact_graph.match(contexts)
-    same = sum(way(context) == mine for context, mine in zip(contexts, ours, strict=True))
+    same = sum(predicate(context) == mine for context, mine in zip(contexts, ours, strict=True))
     return f"{same}/{len(contexts)}"
 
 
 def utilities(data: Dataset, quantiles: Sequence[float], runs: int) -> dict[str, float]:
     """Return the mean share of the best population that each search finds, LOF."""
-    shares: dict[str, list[float]] = {search: [] for search in SEARCHES}
+    reached: dict[str, list[float]] = {search: [] for search in SEARCHES}
     for quantile in quantiles:
         record = record_at(data, quantile)
         facts = {s: gather(asked(record, "lof", s), data) for s in SEARCHES}
         levels, _ = facts["direct"].graph.levels()
         if not levels:
             continue
-        for search, found in facts.items():
+        for search, gathered in facts.items():
             for _ in range(runs):
-                answer = release(asked(record, "lof", search), found)
-                context = found.space.context(answer["context"])
-                shares[search].append(found.exact_graph.utility([context])[0] / max(levels))
-    return {search: float(np.mean(found)) for search, found in shares.items()}
+                answer = release(asked(record, "lof", search), gathered)
+                context = gathered.space.context(answer["context"])
+                reached[search].append(gathered.exact_graph.utility([context])[0] / max(levels))
+    return {search: float(np.mean(values)) for search, values in reached.items()}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -194,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     repeat = 1 if options.quick else 3
     random = np.random.default_rng(7)
     contexts = [int(c) for c in random.integers(0, 2**22, 400)]
-    plain: dict[str, tuple[Callable[[ExplainFacts], Way], int]] = {
+    plain: dict[str, tuple[Callable[[ExplainFacts], Predicate], int]] = {
         "grubbs": (plain_grubbs, 200),
         "histogram": (plain_histogram, 100),
         "lof": (plain_lof, 20),
@@ -204,10 +204,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         question = asked(record, kind, "direct")
         ours = best_of(lambda question=question: direct(question, data), repeat)
         facts = gather(question, data)
-        way = peer(facts)
-        way(contexts[0])
-        theirs = seconds_each(way, contexts[:tried]) * 2**22
-        same = agreement(way, facts, contexts[:tried])
+        predicate = peer(facts)
+        predicate(contexts[0])
+        theirs = seconds_each(predicate, contexts[:tried]) * 2**22
+        same = agreement(predicate, facts, contexts[:tried])
         rows.append((kind, ours, theirs / 3600, theirs / ours, same))
         figures[f"direct_{kind}_s"] = ours
         figures[f"ratio_{kind}"] = theirs / ours
@@ -219,21 +219,21 @@ def main(argv: Sequence[str] | None = None) -> None:
             figures["ratio_lof_careful"] = slow / ours
     question = asked(record, "lof", "bfs")
     prepare = best_of(lambda: gather(question, data), repeat)
-    found = [gather(question, data) for _ in range(10)]
-    bfs = best_of(lambda: release(question, found.pop()), 10)
+    gathered = [gather(question, data) for _ in range(10)]
+    bfs = best_of(lambda: release(question, gathered.pop()), 10)
     figures["bfs_lof_s"] = bfs
     print_table(("all 4,194,304 contexts", "ours, s", "peer, h", "ratio", "equal verdicts"), rows)
     print(f"breadth first, 50 samples, LOF: {bfs:.4f} s once prepared ({prepare:.3f} s)\n")
 
     quantiles = (0.999, 0.9995) if options.quick else (0.998, 0.999, 0.9995, 0.9998, 0.9999)
-    shares = utilities(data, quantiles, 10 if options.quick else 40)
-    print_table(("search, epsilon 0.2, LOF", "share of the best"), list(shares.items()))
+    means = utilities(data, quantiles, 10 if options.quick else 40)
+    print_table(("search, epsilon 0.2, LOF", "share of the best"), list(means.items()))
     for name in ("ratio_lof", "ratio_lof_careful"):
         emit(name, figures.pop(name))
     for name, value in figures.items():
         emit(name, value)
-    for search, share in shares.items():
-        emit(f"utility_{search}", share)
+    for search, mean in means.items():
+        emit(f"utility_{search}", mean)
 
 
 def _few(data: Dataset) -> Dataset:

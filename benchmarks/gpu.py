@@ -61,13 +61,13 @@ class Table:
 def here() -> dict[str, Device]:
     """Return each way to this machine's GPU: compiled kernels first, then array operations."""
     find_device()
-    found = {}
+    devices = {}
     for name, device in (("cupy", cupy_device), ("torch", torch_device)):
         if importlib.util.find_spec(name):
-            found[f"{name}, array operations"] = dataclasses.replace(device(), compile=None)
+            devices[f"{name}, array operations"] = dataclasses.replace(device(), compile=None)
             if device().compile is not None:
-                found[name] = device()
-    return found
+                devices[name] = device()
+    return devices
 
 
 def count_on(device: Device, data: Matrix, radius: float, cap: int) -> Counts:
@@ -84,8 +84,8 @@ def nearest_on_gpu(data: Matrix, cap: int, radius: float) -> Counts:
     model = cuml.NearestNeighbors(n_neighbors=cap, algorithm="brute", output_type="numpy")
     model.fit(single)
     parts = np.array_split(single, max(1, len(data) // 20_000))
-    found = [(model.kneighbors(part)[0] <= radius).sum(axis=1) for part in parts]
-    return np.concatenate(found)
+    counts = [(model.kneighbors(part)[0] <= radius).sum(axis=1) for part in parts]
+    return np.concatenate(counts)
 
 
 PEERS: dict[str, Build] = {
@@ -97,11 +97,11 @@ PEERS: dict[str, Build] = {
 
 def peers(this: Case, seconds: float) -> dict[str, tuple[list[float], list[Any]]]:
     """Return the times and the counts of the peers on the processor."""
-    found = {}
+    results = {}
     for name, build in PEERS.items():
         times, counts, _ = measured(build, this.data, this.cap, [this.radius, this.small], seconds)
-        found[name] = times, counts
-    return found
+        results[name] = times, counts
+    return results
 
 
 def timed(count: Callable[[], Counts]) -> tuple[float, Counts]:
@@ -112,34 +112,34 @@ def timed(count: Callable[[], Counts]) -> tuple[float, Counts]:
     return (first if first > 5.0 else best_of(count, 3)), counts
 
 
-def mine(this: Case, radius: float, ways: dict[str, Device]) -> tuple[dict[str, float], Counts]:
+def mine(this: Case, radius: float, devices: dict[str, Device]) -> tuple[dict[str, float], Counts]:
     """Return the seconds of each way to count that is ours, and the counts, the same for all."""
     counting: dict[str, Callable[[], Counts]] = {
         name: partial(count_on, device, this.data, radius, this.cap)
-        for name, device in ways.items()
+        for name, device in devices.items()
     }
     if importlib.util.find_spec("numba"):
         counting["local"] = partial(count_all, this.data, radius, cap=this.cap)
         counting["local"]()
     times, counts = {}, []
     for name, count in counting.items():
-        times[name], found = timed(count)
-        counts.append(found)
-        assert (found == counts[0]).all(), f"{name} counts otherwise"
+        times[name], counted = timed(count)
+        counts.append(counted)
+        assert (counted == counts[0]).all(), f"{name} counts otherwise"
     return times, counts[0]
 
 
 def show(
-    shape: tuple[int, int], this: Case, theirs: dict[str, Any], ways: Sequence[dict[str, Device]]
+    shape: tuple[int, int], this: Case, theirs: dict[str, Any], devices: Sequence[dict[str, Device]]
 ) -> tuple[list[dict[str, float]], list[float]]:
     """Measure ours on one shape, compare every count, print; return seconds and best peers."""
     ours, best = [], []
     for regime, radius in enumerate((this.radius, this.small)):
-        times, counts = mine(this, radius, ways[regime])
+        times, counts = mine(this, radius, devices[regime])
         rows: list[list[object]] = []
-        for name, (spent, found) in theirs.items():
-            check(name, counts, this.cap, found[regime])
-            share = len(found[regime][0]) / len(this.data)
+        for name, (spent, expected) in theirs.items():
+            check(name, counts, this.cap, expected[regime])
+            share = len(expected[regime][0]) / len(this.data)
             sample = "all records" if share == 1.0 else f"{share:.0%} of the records, scaled"
             rows.append([name, spent[regime], sample])
         if importlib.util.find_spec("cuml"):
@@ -155,7 +155,7 @@ def show(
     return ours, best
 
 
-def large(ways: dict[str, Device]) -> float:
+def large(devices: dict[str, Device]) -> float:
     """Count for ten million records, with and without what makes it fast; return the seconds."""
     this, rows, best = case(*LARGE), [], 0.0
     for regime, radius in enumerate((this.radius, this.small)):
@@ -164,7 +164,7 @@ def large(ways: dict[str, Device]) -> float:
             start = time.perf_counter()
             expected = count_all(this.data, radius, cap=this.cap)
             rows.append([REGIMES[regime], "local", time.perf_counter() - start])
-        for name, device in ways.items():
+        for name, device in devices.items():
             for without in ("", "_narrow", "_pivots"):
                 with _without(without):
                     spent, counts = timed(partial(count_on, device, this.data, radius, this.cap))
@@ -179,7 +179,7 @@ def large(ways: dict[str, Device]) -> float:
     return best
 
 
-def detector(ways: dict[str, Device]) -> float:
+def detector(devices: dict[str, Device]) -> float:
     """Count and score ten million records x 10 for the learned detector; return scores a second.
 
     The records start in the computer's memory. Learning counts four times by column, once by table
@@ -199,11 +199,11 @@ def detector(ways: dict[str, Device]) -> float:
     model = curator.learn(epsilon=1, delta="1e-6").answer.model
     columns, edges = scoring.encoders(model), np.arange(0, 10**6, 5000)
     rows, rates, expected = [], [], None
-    for name, device in [("one core", None), *ways.items()]:
+    for name, device in [("one core", None), *devices.items()]:
         together = on_gpu.BATCH if device is not None else 65_536
         size = LEARNED[0] if device is not None else LEARNED[0] // 10
         parts = [data[first : first + together] for first in range(0, size, together)]
-        found, spent = [], []
+        answers, spent = [], []
         for counting, times in (
             (ByColumn(model.grids, device), 4),
             (ByTable(columns, model.tables, device), 1),
@@ -217,9 +217,9 @@ def detector(ways: dict[str, Device]) -> float:
             spent.append((time.perf_counter() - start) * times * LEARNED[0] / size)
             small = np.zeros(counting.size, np.int64)
             counting.count(data[:100_000], small)
-            found.append(small)
-        expected = found if expected is None else expected
-        assert all((a == b).all() for a, b in zip(found, expected, strict=True)), name
+            answers.append(small)
+        expected = answers if expected is None else expected
+        assert all((a == b).all() for a, b in zip(answers, expected, strict=True)), name
         start = time.perf_counter()
         for part in parts:
             if device is None:
@@ -237,7 +237,7 @@ def detector(ways: dict[str, Device]) -> float:
 @contextlib.contextmanager
 def _without(part: str) -> Iterator[None]:
     """Count without the filter in single precision, or without pivots."""
-    kept = _tiles.band, _tiles.choose
+    originals = _tiles.band, _tiles.choose
     if part == "_narrow":
         _tiles.band = lambda form, one, other: None
     if part == "_pivots":
@@ -245,7 +245,7 @@ def _without(part: str) -> Iterator[None]:
     try:
         yield
     finally:
-        _tiles.band, _tiles.choose = kept
+        _tiles.band, _tiles.choose = originals
 
 
 def processor() -> str:
@@ -271,14 +271,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     theirs = {
         shape: peers(this, seconds if shape == MAIN else 5.0) for shape, this in cases.items()
     }
-    ways = here()
+    devices = here()
     print(f"{CORES} cores of {processor()}; Python {platform.python_version()}")
-    compiled = {name: device for name, device in ways.items() if device.compile is not None}
+    compiled = {name: device for name, device in devices.items() if device.compile is not None}
     for device in compiled.values():
         print(device.name)
     print()
     # Where few records reach the cap, array operations take their time.
-    widely = (ways, compiled) if options.quick else (ways, ways)
+    widely = (devices, compiled) if options.quick else (devices, devices)
     results = {
         shape: show(shape, this, theirs[shape], widely if shape == MAIN else (compiled, compiled))
         for shape, this in cases.items()
@@ -290,7 +290,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     ours, best = results[MAIN]
     emit("ratio_min", min(best[0] / ours[0][name] for name in compiled))
     emit("ratio_small_radius_min", min(best[1] / ours[1][name] for name in compiled))
-    operations = [name for name in ways if "," in name]
+    operations = [name for name in devices if "," in name]
     emit("ratio_operations_min", min(best[0] / ours[0][name] for name in operations))
     if "local" in ours[0]:
         emit("ratio_local", ours[0]["local"] / min(ours[0][name] for name in compiled))

@@ -69,8 +69,8 @@ def in_duckdb(
     first, second, planned = (
         timed(partial(ask, query)) for query in (function, text, f"EXPLAIN {text}")
     )
-    after = [one - median(planned) for one in second]
-    return [len(table) / one for one in first], [len(table) / one for one in after], planned
+    after = [seconds - median(planned) for seconds in second]
+    return [len(table) / time for time in first], [len(table) / time for time in after], planned
 
 
 def on_spark(detector: wc.Detector, table: pa.Table) -> list[float]:
@@ -83,7 +83,7 @@ def on_spark(detector: wc.Detector, table: pa.Table) -> list[float]:
         scored = detector.spark(folder, keep=[])
         scored.agg({"score": "sum"}).collect()
         spent = times_of(lambda: scored.agg({"score": "sum"}).collect())
-    return [len(table) / one for one in spent]
+    return [len(table) / time for time in spent]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -99,14 +99,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         data = read(table, card)
         detector = learn(question, gather(question, data))
         fits = timed(lambda data=data: learn(question, gather(question, data)))
-        spent = timed(lambda table=table, found=detector: found.scores(table))
-        times[size], rates = fits, [size / one for one in spent]
+        spent = timed(lambda table=table, detector=detector: detector.scores(table))
+        times[size], rates = fits, [size / time for time in spent]
         rows.append([f"{size:,}", min(fits), median(fits), round(median(rates))])
     print_table(["records (10 columns)", "fit, least s", "median s", "scores/s"], rows)
     wide, card = dataset(20_000, 40)
-    found = learn(question, gather(question, read(wide, card)))
+    large = learn(question, gather(question, read(wide, card)))
     with tempfile.TemporaryDirectory() as folder:
-        octets = found.save(Path(folder) / "wide.detector").stat().st_size
+        octets = large.save(Path(folder) / "wide.detector").stat().st_size
     first, last = sizes[1], sizes[-1]
     emit("exponent", math.log(min(times[last]) / min(times[first])) / math.log(last / first))
     emit("records_per_second", *rates)

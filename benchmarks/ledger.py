@@ -49,22 +49,22 @@ def bare_pairs(path: Path, count: int) -> Spans:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("CREATE TABLE t (a)")
-    found = []
+    spans = []
     for _ in range(count):
         start = time.perf_counter()
         for _ in range(2):
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("INSERT INTO t VALUES (1)")
             connection.execute("COMMIT")
-        found.append((start, time.perf_counter()))
+        spans.append((start, time.perf_counter()))
     connection.close()
-    return found
+    return spans
 
 
-def asks(curator: wc.Curator, place: int, count: int, barrier: Any) -> Spans:
+def asked(curator: wc.Curator, seed: int, count: int, barrier: Any) -> Spans:
     """One client: warm up, wait for the others, ask; when each ask began and ended."""
-    draw = np.random.default_rng(100 + place)
-    found = []
+    draw = np.random.default_rng(100 + seed)
+    spans = []
     for i, point in enumerate(draw.uniform(-500, 500, (count + WARM, len(COLUMNS)))):
         if i == WARM:
             barrier.wait()
@@ -72,8 +72,8 @@ def asks(curator: wc.Curator, place: int, count: int, barrier: Any) -> Spans:
         question = wc.Identify(record, model=MODEL, epsilon="1/100")
         start = time.perf_counter()
         curator.ask(question)
-        found.append((start, time.perf_counter()))
-    return found[WARM:]
+        spans.append((start, time.perf_counter()))
+    return spans[WARM:]
 
 
 def opened(url: str, table: pa.Table) -> wc.Curator:
@@ -86,11 +86,11 @@ def processes(url: str, table: pa.Table, clients: int, count: int, threads: int 
     opened(url, table).close()
     barrier, report = FORK.Barrier(clients * threads), FORK.Queue()
 
-    def client(place: int) -> None:
+    def client(number: int) -> None:
         with opened(url, table) as curator:
-            report.put(together(curator, threads, count, barrier, place * threads))
+            report.put(together(curator, threads, count, barrier, number * threads))
 
-    crowd = [FORK.Process(target=client, args=(place,)) for place in range(clients)]
+    crowd = [FORK.Process(target=client, args=(number,)) for number in range(clients)]
     for process in crowd:
         process.start()
     spans = [span for _ in crowd for span in _reported(report, crowd)]
@@ -103,21 +103,21 @@ def _reported(report: Any, crowd: list[Any]) -> Spans:
     """The next report, or an error at once if a client has died without one."""
     while True:
         try:
-            found: Spans = report.get(timeout=1)
+            spans: Spans = report.get(timeout=1)
         except queue.Empty:
             if any(process.exitcode for process in crowd):
                 raise RuntimeError("a client died; its own words are above") from None
         else:
-            return found
+            return spans
 
 
 def together(curator: wc.Curator, clients: int, count: int, barrier: Any, first: int = 0) -> Spans:
     """Clients that are threads of one process and share a curator, as in a server."""
     if clients == 1:
-        return asks(curator, first, count, barrier)
+        return asked(curator, first, count, barrier)
     with ThreadPoolExecutor(clients) as pool:
-        places = range(first, first + clients)
-        jobs = [pool.submit(asks, curator, place, count, barrier) for place in places]
+        seeds = range(first, first + clients)
+        jobs = [pool.submit(asked, curator, seed, count, barrier) for seed in seeds]
         return [span for job in jobs for span in job.result()]
 
 
@@ -145,17 +145,17 @@ def main(argv: Sequence[str] | None = None) -> None:
             return f"sqlite:///{folder}/{name}.whitecrow.db"
 
         bare = row("two bare commits", bare_pairs(Path(folder) / "bare.db", count))
-        one = row("SQLite, 1 client", processes(fresh("one"), table, 1, count))
+        single = row("SQLite, 1 client", processes(fresh("one"), table, 1, count))
         row("SQLite, 2 processes", processes(fresh("two"), table, 2, count // 2))
         with opened(fresh("eight"), table) as curator:
             spans = together(curator, 8, count // 8, threading.Barrier(8))
         eight = row("SQLite, 8 threads", spans)
         sixteen = row("SQLite, 2 x 8 threads", processes(fresh("both"), table, 2, count // 8, 8))
-    server_one = server_many = 0.0
+    server_single = server_many = 0.0
     reason = postgres.missing()
     if not reason:
         with postgres.cluster() as server:
-            server_one = row("PostgreSQL, 1 client", processes(server.url, table, 1, count))
+            server_single = row("PostgreSQL, 1 client", processes(server.url, table, 1, count))
         with postgres.cluster() as server:
             server_many = row(
                 "PostgreSQL, 4 processes", processes(server.url, table, 4, count // 4)
@@ -163,11 +163,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     print_table(["identify, durable", "asks/s", "median ms", "99 % ms"], rows)
     if reason:
         print(f"PostgreSQL left out: {reason}")
-    emit("asks_per_second", max(one, eight, sixteen))
-    emit("asks_per_second_one_client", one)
-    emit("of_bare_commits", one / bare)
+    emit("asks_per_second", max(single, eight, sixteen))
+    emit("asks_per_second_one_client", single)
+    emit("of_bare_commits", single / bare)
     if not reason:
-        emit("asks_per_second_postgresql", max(server_one, server_many))
+        emit("asks_per_second_postgresql", max(server_single, server_many))
 
 
 if __name__ == "__main__":

@@ -98,12 +98,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         "8 threads": (1, 8),
         "2 x 8 threads": (2, 8),
     }
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for turn in range(rounds):
+    measured: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for round_ in range(rounds):
         for part, off in PARTS.items():
             for load, (clients, threads) in loads.items():
                 with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, off():
-                    url = f"sqlite:///{folder}/{turn}.whitecrow.db"
+                    url = f"sqlite:///{folder}/{round_}.whitecrow.db"
                     each = count // (clients * threads)
                     if clients > 1:
                         spans = processes(url, table, clients, each, threads)
@@ -112,16 +112,16 @@ def main(argv: Sequence[str] | None = None) -> None:
                             barrier = threading.Barrier(threads)
                             spans = together(curator, threads, each, barrier)
                 slow = float(np.percentile([end - start for start, end in spans], 99)) * 1000
-                found.setdefault((part, load), []).append((rate_of(spans), slow))
+                measured.setdefault((part, load), []).append((rate_of(spans), slow))
 
     def middle(part: str, load: str) -> str:
-        rates, slowest = zip(*found[part, load], strict=True)
+        rates, slowest = zip(*measured[part, load], strict=True)
         return f"{median(rates):.0f} ({median(slowest):.0f} ms)"
 
     rows = [[part.replace("_", " "), *(middle(part, load) for load in loads)] for part in PARTS]
     print_table(["asks/s (99 % within), medians of rounds", *loads], rows)
     for part in PARTS:
-        fastest = max(median(rate for rate, _ in found[part, load]) for load in loads)
+        fastest = max(median(rate for rate, _ in measured[part, load]) for load in loads)
         emit(part, fastest)
 
 

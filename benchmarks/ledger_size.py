@@ -128,8 +128,8 @@ def build(ledger: Ledger, count: int) -> None:
                 added[name] = Located(more, more).to_json()
                 spent[whose][1] += more
             body["extra"] = added
-            one = Ball.of(order.location, order.price, order.analyst, seq + 1)
-            sheet, band, u, v = index.place(one)
+            charged = Ball.of(order.location, order.price, order.analyst, seq + 1)
+            sheet, band, u, v = index.place(charged)
             bands, depths = str(band), " ".join([str(PLACED)] * 4)
             location = canonical(order.location)
             balls.append(
@@ -154,10 +154,10 @@ def build(ledger: Ledger, count: int) -> None:
 
 def asked(ledger: Ledger, order: ChargeRequest) -> None:
     """One ask without its computation: reserve and settle, two durable commits."""
-    found, _ = ledger.reserve(NAME, order)
-    if isinstance(found, Reservation):
-        ledger.settle(NAME, found, True)
-        found.release()
+    reservation, _ = ledger.reserve(NAME, order)
+    if isinstance(reservation, Reservation):
+        ledger.settle(NAME, reservation, True)
+        reservation.release()
 
 
 def given_back(ledger: Ledger, order: ChargeRequest) -> Callable[[], None]:
@@ -195,8 +195,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         return float(high)
 
     def somewhere() -> dict[str, Any]:
-        reach = 3.0 * (entries / 2) ** 0.5
-        return ball(*(float(x) for x in draw.uniform(0, reach, 2)))
+        side = 3.0 * (entries / 2) ** 0.5
+        return ball(*(float(x) for x in draw.uniform(0, side, 2)))
 
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         path = Path(folder) / "big.db"
@@ -206,7 +206,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"{entries} entries built in {time.perf_counter() - start:.0f} s")
         with Ledger(path, geometry=BALLS) as ledger:
             crowd = [ball(*(float(x) for x in draw.uniform(-50.5, -49.5, 2))) for _ in range(500)]
-            known = list(questions(2))
+            stored = list(questions(2))
 
             def plan(name: str, place: Callable[[], dict[str, Any] | None]) -> float:
                 return measured(
@@ -219,8 +219,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                 )
 
             plans = [plan("plan", lambda: None), plan("plan, a place", somewhere)]
-            asks = [
-                measured("ask, stored", lambda i: lambda: asked(ledger, known[i % 2]), repeats),
+            latencies = [
+                measured("ask, stored", lambda i: lambda: asked(ledger, stored[i % 2]), repeats),
                 ask("ask", lambda: None),
                 ask("ask, a place", somewhere),
             ]
@@ -268,7 +268,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print_table([f"{entries} entries", "times", "median ms", "99 % ms", "99 % ms of CPU"], rows)
     emit("entries", entries)
     emit("plan_p99_ms", max(plans))
-    emit("ask_p99_ms", max(asks))
+    emit("ask_p99_ms", max(latencies))
     emit("void_p99_ms", max(voids))
     emit("history_p99_ms", account)
     emit("verify_full_s", whole / 1000)

@@ -69,11 +69,9 @@ def case(n: int, d: int, seed: int = 0) -> Case:
     data = mixture(n, d, seed)
     rng = np.random.default_rng(seed + 1)
     among = data if n <= 30_000 else data[rng.choice(n, 30_000, replace=False)]
-    place = max(1, int(BETA * len(among)))
+    rank = max(1, int(BETA * len(among)))
     asked = data[rng.choice(n, min(n, 600), replace=False)]
-    distances = [
-        math.sqrt(np.partition(((among - a) ** 2).sum(axis=1), place)[place]) for a in asked
-    ]
+    distances = [math.sqrt(np.partition(((among - a) ** 2).sum(axis=1), rank)[rank]) for a in asked]
     radius, small = np.quantile(distances, [0.995, 0.5])
     return Case(data, int(BETA * n), float(radius), float(small))
 
@@ -89,7 +87,7 @@ def measured(
     count = build(data, cap)
     built = time.perf_counter() - start
     rng = np.random.default_rng(9)
-    times, found = [], []
+    times, counted = [], []
     for radius in radii:
         rows = rng.permutation(len(data))
         taken, spent, counts = 0, 0.0, []
@@ -103,13 +101,13 @@ def measured(
             # The next batch should take what is left, and the calls should be few and large.
             size = max(64, min(len(data) - taken, int(taken * (seconds - spent) / spent) + 1))
         times.append(built + spent * len(data) / taken)
-        found.append((rows[:taken], np.concatenate(counts)))
-    return times, found, count
+        counted.append((rows[:taken], np.concatenate(counts)))
+    return times, counted, count
 
 
-def check(name: str, ours: Counts, cap: int, found: tuple[Counts, Counts]) -> None:
+def check(name: str, ours: Counts, cap: int, pair: tuple[Counts, Counts]) -> None:
     """Compare counts: equal for the exact peers, nearly so for the rough ones."""
-    rows, counts = found
+    rows, counts = pair
     theirs = np.minimum(counts, cap)
     if name in ROUGH:
         assert np.abs(theirs - ours[rows]).max() <= 0.001 * len(ours), f"{name} is far off"
@@ -155,11 +153,11 @@ def shape_rows(n: int, d: int, seconds: float, small: bool) -> dict[str, Any]:
 
     for name, build in PEERS.items():
         try:
-            times, found, count = measured(build, this.data, this.cap, radii, seconds)
+            times, counted, count = measured(build, this.data, this.cap, radii, seconds)
         except ImportError:
             print(f"{name}: not installed", flush=True)
             continue
-        for counts, pair in zip(ours, found, strict=True):
+        for counts, pair in zip(ours, counted, strict=True):
             check(name, counts, this.cap, pair)
         result["peers"][name] = times
         if name != "GEMM":
@@ -232,11 +230,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"one record on a built index, {regime}: microseconds")
         table, regimes[regime] = [], []
         for (n, d), result in results.items():
-            found = dict(result[regime])
-            mine = found.pop("ours")
-            peer = min(found, key=found.__getitem__)
-            regimes[regime].append(found[peer] / mine)
-            table.append([f"{n:,} x {d}", mine, found[peer], peer, found[peer] / mine])
+            peers = dict(result[regime])
+            mine = peers.pop("ours")
+            peer = min(peers, key=peers.__getitem__)
+            regimes[regime].append(peers[peer] / mine)
+            table.append([f"{n:,} x {d}", mine, peers[peer], peer, peers[peer] / mine])
         print_table(["shape", "ours", "best peer", "peer", "ratio"], table)
 
     sizes = [100_000, 300_000, 1_000_000, 3_000_000]

@@ -45,10 +45,10 @@ class Case:
 
 def coins(dp: Any) -> list[Case]:
     """Coins of probability e^-x."""
-    found = []
+    cases = []
     for x in (Fraction(1, 10), Fraction(1, 2)):
         response = dp.m.make_randomized_response_bool(math.exp(-x))
-        found.append(
+        cases.append(
             Case(
                 "bernoulli_exp",
                 f"coin e^-({x}) | randomized response",
@@ -57,7 +57,7 @@ def coins(dp: Any) -> list[Case]:
             )
         )
     laplace = dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0)
-    found.append(
+    cases.append(
         Case(
             "bernoulli_exp",
             "coin e^-1 | Laplace draw > 0",
@@ -65,7 +65,7 @@ def coins(dp: Any) -> list[Case]:
             lambda: laplace(0) > 0,
         )
     )
-    return found
+    return cases
 
 
 def noises(dp: Any, scales: Sequence[int]) -> list[Case]:
@@ -87,7 +87,7 @@ def noises(dp: Any, scales: Sequence[int]) -> list[Case]:
             (dp.m.make_gaussian, dp.absolute_distance(T=float), dp.l2_distance(T=float)),
         ),
     )
-    found = []
+    cases = []
     for name, parameter, (one, many), (make, metric, vector_metric) in laws:
 
         def first_of_ours(one: Any = one, parameter: Any = parameter) -> int:
@@ -100,7 +100,7 @@ def noises(dp: Any, scales: Sequence[int]) -> list[Case]:
             single = make(number, metric, scale=float(scale))
             array = make(vector, vector_metric, scale=float(scale))
             ours = parameter(scale)
-            found += [
+            cases += [
                 Case(
                     name,
                     f"{name} of scale {scale}, one draw",
@@ -115,8 +115,8 @@ def noises(dp: Any, scales: Sequence[int]) -> list[Case]:
                     ARRAY,
                 ),
             ]
-        found.append(Case(f"{name}_first", f"{name}, first draw", first_of_ours, first_of_theirs))
-    return found
+        cases.append(Case(f"{name}_first", f"{name}, first draw", first_of_ours, first_of_theirs))
+    return cases
 
 
 def nanoseconds(case: Case, repeat: int) -> tuple[float, float]:

@@ -85,19 +85,19 @@ def matrix_product(data: Matrix, cap: int) -> Peer:
 
     def count(records: Matrix, radius: float) -> Counts:
         asked = (records - shift).astype(np.float32)
-        found = np.zeros(len(records), np.int64)
+        counts = np.zeros(len(records), np.int64)
         own = np.einsum("ij,ij->i", asked, asked)
         limit = np.float32(radius * radius)
         for first in range(0, len(records), 512):
             rows = slice(first, first + 512)
             for start in range(0, len(data), 16_384):
                 part = slice(start, start + 16_384)
-                apart = asked[rows] @ single[part].T
-                apart *= -2.0
-                apart += squares[part]
-                apart += own[rows, None]
-                found[rows] += np.count_nonzero(apart <= limit, axis=1)
-        return found
+                squared = asked[rows] @ single[part].T
+                squared *= -2.0
+                squared += squares[part]
+                squared += own[rows, None]
+                counts[rows] += np.count_nonzero(squared <= limit, axis=1)
+        return counts
 
     return count
 
@@ -120,8 +120,8 @@ def pykdtree_nearest(data: Matrix, cap: int) -> Peer:
 
     def count(records: Matrix, radius: float) -> Counts:
         beyond = np.nextafter(radius, np.inf)
-        found, _ = tree.query(records, k=min(cap, len(data)), distance_upper_bound=beyond)
-        return np.asarray((found.reshape(len(records), -1) <= radius).sum(axis=1))
+        distances, _ = tree.query(records, k=min(cap, len(data)), distance_upper_bound=beyond)
+        return np.asarray((distances.reshape(len(records), -1) <= radius).sum(axis=1))
 
     return _in_chunks(count)
 
@@ -151,8 +151,8 @@ def nanoflann_tree(data: Matrix, cap: int) -> Peer:
     def count(records: Matrix, radius: float) -> Counts:
         jobs = 1 if len(records) <= SINGLE else 2
         beyond = np.nextafter(radius, np.inf)  # it compares with "below"
-        found = tree.radius_neighbors(records, beyond, return_distance=False, n_jobs=jobs)
-        return np.array([len(some) for some in found], np.int64)
+        neighbours = tree.radius_neighbors(records, beyond, return_distance=False, n_jobs=jobs)
+        return np.array([len(some) for some in neighbours], np.int64)
 
     return _in_chunks(count)
 
@@ -164,8 +164,8 @@ def intel_nearest(data: Matrix, cap: int) -> Peer:
     tree = NearestNeighbors(n_neighbors=min(cap, len(data)), algorithm="auto").fit(data)
 
     def count(records: Matrix, radius: float) -> Counts:
-        found, _ = tree.kneighbors(records)
-        return np.asarray((found <= radius).sum(axis=1))
+        distances, _ = tree.kneighbors(records)
+        return np.asarray((distances <= radius).sum(axis=1))
 
     return _in_chunks(count)
 
@@ -181,17 +181,19 @@ def duckdb_join(data: Matrix, cap: int) -> Peer:
     table = pa.table({name: data[:, k] for k, name in enumerate(names)})
     connection.register("given", table)
     connection.execute("CREATE TABLE data AS SELECT * FROM given")
-    apart = " + ".join(f"(a.{name} - b.{name}) ** 2" for name in names)
+    squared = " + ".join(f"(a.{name} - b.{name}) ** 2" for name in names)
 
     def count(records: Matrix, radius: float) -> Counts:
         asked = pa.table({name: records[:, k] for k, name in enumerate(names)})
         asked = asked.append_column("id", pa.array(np.arange(len(records))))
         connection.register("asked", asked)
         # The names are c0, c1, ...
-        query = f"SELECT a.id, count(*) AS n FROM asked a, data b WHERE {apart} <= ? GROUP BY a.id"  # noqa: S608
-        found = connection.execute(query, [radius * radius]).fetchnumpy()
+        query = (
+            f"SELECT a.id, count(*) AS n FROM asked a, data b WHERE {squared} <= ? GROUP BY a.id"  # noqa: S608
+        )
+        rows = connection.execute(query, [radius * radius]).fetchnumpy()
         counts = np.zeros(len(records), np.int64)
-        counts[found["id"]] = found["n"]
+        counts[rows["id"]] = rows["n"]
         return counts
 
     return _in_chunks(count)
@@ -205,10 +207,10 @@ def polars_filter(data: Matrix, cap: int) -> Peer:
     frame = pl.DataFrame({name: data[:, k] for k, name in enumerate(names)}).lazy()
 
     def close(record: Matrix, radius: float) -> Any:
-        apart = pl.sum_horizontal(
+        squared = pl.sum_horizontal(
             (pl.col(name) - value) ** 2 for name, value in zip(names, record, strict=True)
         )
-        return (apart <= radius * radius).sum()
+        return (squared <= radius * radius).sum()
 
     def count(records: Matrix, radius: float) -> Counts:
         wanted = {f"n{i}": close(record, radius) for i, record in enumerate(records.tolist())}

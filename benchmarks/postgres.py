@@ -15,9 +15,9 @@ __all__ = ["Cluster", "cluster", "missing"]
 
 def _binaries() -> Path | None:
     """Debian keeps them outside the path, one folder a version."""
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).resolve().parent
+    program = shutil.which("initdb")
+    if program:
+        return Path(program).resolve().parent
     versions = Path("/usr/lib/postgresql")
     folders = sorted(versions.glob("*/bin"), reverse=True) if versions.is_dir() else []
     return next((folder for folder in folders if (folder / "initdb").exists()), None)

@@ -54,9 +54,9 @@ class _Handler(BaseHTTPRequestHandler):
         until = time.monotonic() + _PATIENCE_SECONDS
         status, headers, reply = 502, [], b""
         for node in itertools.cycle(self.server.order()):
-            found = _asked(node, self.command, self.path, dict(self.headers), body)
-            if found is not None:
-                status, headers, reply = found
+            answered = _asked(node, self.command, self.path, dict(self.headers), body)
+            if answered is not None:
+                status, headers, reply = answered
                 if status not in _AGAIN:
                     break
             if time.monotonic() > until:

@@ -105,9 +105,9 @@ def errors(counter: Counter, horizon: int) -> tuple[float, float]:
     times = np.arange(1, horizon + 1)
     if not isinstance(counter, Tree):
         times = np.unique(np.geomspace(1, horizon, 3000).astype(np.int64))
-    found = spread * counter.deviations(times)
-    mean = (found**2 * np.diff(times, prepend=0)).sum() / horizon
-    return float(found.max()), math.sqrt(mean)
+    errors = spread * counter.deviations(times)
+    mean = (errors**2 * np.diff(times, prepend=0)).sum() / horizon
+    return float(errors.max()), math.sqrt(mean)
 
 
 def honaker(horizon: int) -> tuple[float, float]:
@@ -120,8 +120,8 @@ def honaker(horizon: int) -> tuple[float, float]:
     variance = np.zeros(horizon)
     for level in range(levels):
         variance += (times >> level & 1) * (2.0**level / (2.0 ** (level + 1) - 1.0))
-    found = np.sqrt(levels * variance)
-    return float(found.max()), float(np.sqrt((found**2).mean()))
+    errors = np.sqrt(levels * variance)
+    return float(errors.max()), float(np.sqrt((errors**2).mean()))
 
 
 def jax_privacy(horizon: int) -> dict[str, tuple[float, float]]:
@@ -138,29 +138,29 @@ def jax_privacy(horizon: int) -> dict[str, tuple[float, float]]:
     each = np.array([float(buffered_toeplitz.iteration_error(inverse, t - 1)) for t in steps])
     lengths = np.diff(steps, prepend=0)
     mean = float((each * lengths).sum() / horizon)
-    found = {"jax-privacy BLT": (math.sqrt(size * each.max()), math.sqrt(size * mean))}
+    errors = {"jax-privacy BLT": (math.sqrt(size * each.max()), math.sqrt(size * mean))}
     if horizon <= _DENSE:
         strategy = dense.optimize(horizon)
         square = np.asarray(dense.per_query_error(strategy_matrix=strategy))
         square = square * float((np.asarray(strategy) ** 2).sum(axis=0).max())
-        found["jax-privacy dense"] = math.sqrt(square.max()), math.sqrt(square.mean())
-    return found
+        errors["jax-privacy dense"] = math.sqrt(square.max()), math.sqrt(square.mean())
+    return errors
 
 
 def compared() -> None:
     """Print worst and mean error of all counters at four horizons."""
     rows: dict[str, list[float | str]] = {}
     for horizon in HORIZONS:
-        found = {
+        pairs = {
             name: errors(counter_for(name, "to_date", horizon, 1), horizon)
             for name in ("independent", "tree", "buffered", "endless")
         }
-        found["tree, Honaker"] = honaker(horizon)
-        found.update(jax_privacy(horizon))
-        for name, pair in found.items():
+        pairs["tree, Honaker"] = honaker(horizon)
+        pairs.update(jax_privacy(horizon))
+        for name, pair in pairs.items():
             rows.setdefault(name, ["-"] * 2 * len(HORIZONS))
-            place = 2 * HORIZONS.index(horizon)
-            rows[name][place : place + 2] = pair
+            column = 2 * HORIZONS.index(horizon)
+            rows[name][column : column + 2] = pair
     head = [f"T = {horizon}, {which}" for horizon in HORIZONS for which in ("worst", "mean")]
     print_table(("counter", *head), [(name, *values) for name, values in rows.items()])
 
@@ -192,7 +192,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     # Short rounds, so that the best of them was not shared with another process.
     updates, rounds = 2_000, 15 if quick else 100
-    rows, found = [], {}
+    rows, rates = [], {}
     for statistic, mechanism, horizon in (
         ("count", "buffered", 10**6),
         ("sum", "buffered", 10**6),
@@ -202,7 +202,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     ):
         publisher = opened(statistic, mechanism, horizon)
         early = footprint(publisher)
-        found[statistic, mechanism] = rate = speed(publisher, updates, rounds)
+        rates[statistic, mechanism] = rate = speed(publisher, updates, rounds)
         numbers = sum(len(memory) for memory in publisher._state.exact_position.exact_memories)
         rows.append((statistic, mechanism, horizon, rate, numbers, early, footprint(publisher)))
     print_table(
@@ -212,7 +212,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "Memory: whatever the horizon, 5 to 11 whole numbers a running sum for the buffers, "
         "17 without a horizon; 2 log2(horizon) + 3 for the tree.\n"
     )
-    emit("updates_per_second", found["sum", "buffered"])
+    emit("updates_per_second", rates["sum", "buffered"])
     emit("ratio_tree", ratio)
 
 

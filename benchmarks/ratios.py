@@ -51,8 +51,8 @@ class Ratio:
         """Run one side after the other in small steps, so that both meet the same neighbours."""
         times: list[list[float]] = [[], []]
         for _ in range(3):
-            for found, (call, repeat) in zip(times, self._calls, strict=True):
-                found += times_of(call, math.ceil(repeat / 3), time.process_time)
+            for side, (call, repeat) in zip(times, self._calls, strict=True):
+                side += times_of(call, math.ceil(repeat / 3), time.process_time)
         ours, theirs = map(min, times)
         self.values.append(self.scale * theirs / ours)
 

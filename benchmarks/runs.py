@@ -58,7 +58,7 @@ def in_turns(
 
     Both run with the packages that are installed here.
     """
-    found: list[list[Runs]] = [[], []]
+    by_tree: list[list[Runs]] = [[], []]
     with tempfile.TemporaryDirectory() as folder:
         trees = [Path(folder, side) for side in ("old", "new")]
         try:
@@ -66,20 +66,20 @@ def in_turns(
                 added = ["git", "worktree", "add", "--quiet", "--detach", str(tree), commit]
                 subprocess.run(added, check=True)
             for _ in range(repeat):
-                for tree, runs in zip(trees, found, strict=True):
+                for tree, runs in zip(trees, by_tree, strict=True):
                     runs.append(measure(names, 1, arguments, tree))
         finally:
             for tree in trees:
                 subprocess.run(["git", "worktree", "remove", "--force", str(tree)], check=False)
-    old, new = (_joined(runs) for runs in found)
+    old, new = (_joined(runs) for runs in by_tree)
     return old, new
 
 
 def _joined(some: Sequence[Runs]) -> Runs:
     values: dict[str, tuple[float, ...]] = {}
     for runs in some:
-        for line, found in runs.values.items():
-            values[line] = (*values.get(line, ()), *found)
+        for line, numbers in runs.values.items():
+            values[line] = (*values.get(line, ()), *numbers)
     return Runs(some[-1].machine, values)
 
 
@@ -90,30 +90,33 @@ def measure(
 
     With a ``tree``, they are those of another checkout, and so is what they measure.
     """
-    places = [] if tree is None else [tree, *tree.glob("packages/*/src"), *tree.glob("src")]
-    paths = os.pathsep.join(map(str, places))
+    folders = [] if tree is None else [tree, *tree.glob("packages/*/src"), *tree.glob("src")]
+    paths = os.pathsep.join(map(str, folders))
     environment = {**os.environ, "PYTHONPATH": paths} if paths else None
-    found: list[Runs] = []
+    measured: list[Runs] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.json"
         for name in names:
             program = [sys.executable, "-m", f"benchmarks.{name}", "--json", str(path)]
             for _ in range(repeat):
                 subprocess.run([*program, *arguments], check=True, cwd=tree, env=environment)
-                found.append(load(path))
-    return _joined(found)
+                measured.append(load(path))
+    return _joined(measured)
 
 
 def save(runs: Runs, path: Path) -> None:
     """Write runs to a file."""
-    found = {"machine": dict(runs.machine), "values": {k: list(v) for k, v in runs.values.items()}}
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    content = {
+        "machine": dict(runs.machine),
+        "values": {k: list(v) for k, v in runs.values.items()},
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def load(path: Path) -> Runs:
     """Read runs from a file."""
-    found = json.loads(path.read_text(encoding="utf-8"))
-    return Runs(found["machine"], {name: tuple(some) for name, some in found["values"].items()})
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return Runs(content["machine"], {name: tuple(some) for name, some in content["values"].items()})
 
 
 def compare(old: Runs, new: Runs, tolerance: float) -> list[Line]:
@@ -129,8 +132,8 @@ def compare(old: Runs, new: Runs, tolerance: float) -> list[Line]:
             continue
         was, now = statistics.median(before), statistics.median(after)
         if better(name) == "more":
-            worse, apart = was / now, max(after) < min(before)
+            worse, separate = was / now, max(after) < min(before)
         else:
-            worse, apart = now / was, min(after) > max(before)
-        lines.append(Line(name, was, now, worse, apart and worse > tolerance))
+            worse, separate = now / was, min(after) > max(before)
+        lines.append(Line(name, was, now, worse, separate and worse > tolerance))
     return sorted(lines, key=lambda line: -line.worse)

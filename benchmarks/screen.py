@@ -48,16 +48,16 @@ def records(folder: str | None) -> np.ndarray:
 
 def exact(data: np.ndarray, asked: np.ndarray) -> np.ndarray:
     """What the model says of each record beside the data, itself included."""
-    near = [(((data - one) ** 2).sum(axis=1) <= MODEL.radius**2).sum() + 1 for one in asked]
+    near = [(((data - point) ** 2).sum(axis=1) <= MODEL.radius**2).sum() + 1 for point in asked]
     return np.array(near) <= MODEL.beta
 
 
-def judged(said: np.ndarray, truth: np.ndarray) -> tuple[float, str, str]:
+def judged(answers: np.ndarray, truth: np.ndarray) -> tuple[float, str, str]:
     """How often answers agree with the exact model, outliers found, and false alarms."""
     return (
-        float((said == truth).mean()),
-        f"{int((said & truth).sum())} of {int(truth.sum())}",
-        f"{int((said & ~truth).sum())} of {int((~truth).sum())}",
+        float((answers == truth).mean()),
+        f"{int((answers & truth).sum())} of {int(truth.sum())}",
+        f"{int((answers & ~truth).sum())} of {int((~truth).sum())}",
     )
 
 
@@ -94,10 +94,10 @@ def over_http(
             if done.returncode:
                 raise SystemExit(f"The terminal was refused: {done.stdout}")
     told = json.loads(done.stdout)
-    said = np.array([one["answer"] for one in told["answers"]])
+    answers = np.array([answer["answer"] for answer in told["answers"]])
     plan = told["plan"]
     price = float(Fraction(plan["price"]["differential"])), float(Fraction(plan["apart"]))
-    return *price, said, seconds
+    return *price, answers, seconds
 
 
 def _listed(address: str, folder: Path) -> str:
@@ -128,9 +128,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     for epsilon in ("1/10",) if given.quick else ("1/100", "1/10", "1/2"):
         questions = [
             wc.Screen(
-                dict(zip(COLUMNS, map(float, one), strict=True)), model=MODEL, epsilon=epsilon
+                dict(zip(COLUMNS, map(float, row), strict=True)), model=MODEL, epsilon=epsilon
             )
-            for one in asked
+            for row in asked
         ]
         with tempfile.TemporaryDirectory() as folder:
             table = pa.table(dict(zip(COLUMNS, data.T, strict=True)))
@@ -144,9 +144,9 @@ def main(argv: Sequence[str] | None = None) -> None:
                 start = time.perf_counter()
                 curator.ask_all(questions)
                 seconds["resume_s"] = time.perf_counter() - start
-        said = np.array([release.answer for release in releases])
+        answers = np.array([release.answer for release in releases])
         price = float(plan.price["differential"]), float(plan.apart)
-        rows.append((epsilon, *price, *judged(said, truth), seconds["ask_s"]))
+        rows.append((epsilon, *price, *judged(answers, truth), seconds["ask_s"]))
     if given.server:
         some = 100 if given.quick else ASKED
         over = over_http(asked[:some], data, "1/10")

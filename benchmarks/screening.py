@@ -40,16 +40,16 @@ def in_process(folder: Path, records: int, questions: int, single: int) -> None:
         began = time.perf_counter()
         screening.ask_all(table(asked))
         emit("batch_a_second", questions / (time.perf_counter() - began))
-        ones = [
+        singles = [
             {f"x{i}": v for i, v in enumerate(row)} for row in (asked[:single] + 0.002).tolist()
         ]
         began = time.perf_counter()
-        for one in ones:
-            screening.ask(one)
+        for record in singles:
+            screening.ask(record)
         emit("single_a_second", single / (time.perf_counter() - began))
         began = time.perf_counter()
-        for one in ones:
-            curator.screen(one, model=model, epsilon="1/10000")
+        for record in singles:
+            curator.screen(record, model=model, epsilon="1/10000")
         emit("charges_a_second", single / (time.perf_counter() - began))
         execution = curator._execution
         active = gather(screening.question, execution._dataset, execution._engine).exact_active

@@ -42,21 +42,21 @@ class Load:
     def rate(self) -> float:
         return len(self.times) / self.seconds
 
-    def percentile(self, share: float) -> float:
+    def percentile(self, quantile: float) -> float:
         ordered = sorted(self.times)
-        return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+        return 1000 * ordered[min(len(ordered) - 1, int(quantile * len(ordered)))]
 
 
 def question(analyst: int, i: int) -> bytes:
     """A question nobody asked before."""
     record = {"age": 18 + (i * 7 + analyst) % 78, "bmi": 12 + (i * 13 + analyst * 5) % 480 / 10}
-    written = {
+    body = {
         "kind": "screen",
         "record": record,
         "model": {"beta": 5, "radius": 1 + (analyst * _FRESH_RADII + i) / 1e6},
         "epsilon": _PRICE,
     }
-    return json.dumps(written).encode()
+    return json.dumps(body).encode()
 
 
 async def _analyst(port: int, who: int, token: str, until: float) -> list[tuple[float, bool]]:
@@ -93,7 +93,7 @@ def _analysts(port: int, tokens: list[str], seconds: float) -> Load:
             *(_analyst(port, who, token, started + seconds) for who, token in enumerate(tokens))
         )
         elapsed = time.perf_counter() - started
-        flat = [one for some in seen for one in some]
+        flat = [seconds for some in seen for seconds in some]
         return Load(elapsed, tuple(took for took, _ in flat), sum(paid for _, paid in flat))
 
     return uvloop.run(all_of_them())

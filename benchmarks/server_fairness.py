@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 ANALYSTS, HOSTILE = 32, 60
 _HONEST_ADDRESS, _HOSTILE_ADDRESS = "127.0.0.1", "127.0.0.66"
 _THERE = "/v1/datasets/clinic"
-_A_TURN = 10**4  # more questions than an analyst asks in one
+_QUESTIONS = 10**4  # more questions than an analyst asks in one
 _PASSWORD = "correct horse battery staple"  # noqa: S105 - of made-up people
 
 
@@ -82,7 +82,7 @@ def _count(i: int) -> dict[str, object]:
 # What the hostile ones send
 
 
-def _strangers(held: Credentials) -> Iterator[Request]:
+def _untrusted(held: Credentials) -> Iterator[Request]:
     form = "Content-Type: application/x-www-form-urlencoded\r\n"
     for i in count():
         body = f"new={_PASSWORD}&again={_PASSWORD}".replace(" ", "+").encode()
@@ -119,7 +119,7 @@ def _uploads(held: Credentials) -> Iterator[Request]:
 
 
 LOADS: dict[str, Callable[[Credentials], Iterator[Request]]] = {
-    "strangers": _strangers,
+    "strangers": _untrusted,
     "plans": _plans,
     "one analyst": _everything,
     "uploads": _uploads,
@@ -246,17 +246,19 @@ def _wait_until_loaded(port: int, token: str) -> None:
     uvloop.run(loaded())
 
 
-def _be_honest(port: int, tokens: list[str], seconds: float, turn: int, light: bool) -> list[float]:
+def _be_honest(
+    port: int, tokens: list[str], seconds: float, batch: int, light: bool
+) -> list[float]:
     async def all_of_them() -> list[float]:
         until = time.perf_counter() + seconds
         ask = _screen if light else _count
-        found = await asyncio.gather(
+        times = await asyncio.gather(
             *(
-                _honest(port, token, who, until, turn * _A_TURN, ask)
+                _honest(port, token, who, until, batch * _QUESTIONS, ask)
                 for who, token in enumerate(tokens)
             )
         )
-        return [one for some in found for one in some]
+        return [time for some in times for time in some]
 
     return uvloop.run(all_of_them())
 
@@ -298,48 +300,48 @@ def measure(
     folder: Path, loads: tuple[str, ...], *, seconds: float, rounds: int, workers: int = 2
 ) -> dict[str, Fairness]:
     """Run a service, its analysts, and each load in turns with quiet."""
-    found: dict[str, Fairness] = {}
+    results: dict[str, Fairness] = {}
     for padded in (False, True):
         some = [load for load in loads if (load == "refusals") == padded]
         if some:
-            place = folder / ("padded" if padded else "unpadded")
-            found |= _measured(place, some, seconds, rounds, workers)
-    return found
+            subfolder = folder / ("padded" if padded else "unpadded")
+            results |= _measured(subfolder, some, seconds, rounds, workers)
+    return results
 
 
 def _measured(
-    place: Path, loads: list[str], seconds: float, rounds: int, workers: int
+    folder: Path, loads: list[str], seconds: float, rounds: int, workers: int
 ) -> dict[str, Fairness]:
-    padded, turns = "refusals" in loads, count(1)
-    found: dict[str, Fairness] = {}
-    place.mkdir()
-    database = in_folder(place)
+    padded, batches = "refusals" in loads, count(1)
+    results: dict[str, Fairness] = {}
+    folder.mkdir()
+    database = in_folder(folder)
     names = [f"analyst-{i}" for i in range(4 if padded else ANALYSTS)]
     tokens = prepared(database, [*names, "hog"], budget="1000")
     held = _credentials(database, tokens.pop("hog"))
     options = ["--workers", str(workers)]
     options += ["--deadline", "count=0.1"] if padded else ["--no-pad"]
     with (
-        _running(database, place, options) as service,
+        _running(database, folder, options) as service,
         multiprocessing.get_context("spawn").Pool(1) as pool,
     ):
         port = int(service.url.rsplit(":", 1)[1])
 
         def honest() -> list[float]:
-            given = (port, list(tokens.values()), seconds, next(turns), not padded)
+            given = (port, list(tokens.values()), seconds, next(batches), not padded)
             times: list[float] = pool.apply(_be_honest, given)
             return times
 
         pool.apply(_wait_until_loaded, (port, next(iter(tokens.values()))))
         honest()  # connections, compilers
         for load in loads:
-            found[load] = fairness = Fairness([], [], [])
+            results[load] = fairness = Fairness([], [], [])
             for _ in range(rounds):
                 fairness.quiet.extend(honest())
                 with _attacked(port, load, held) as sent:
                     fairness.attacked.extend(honest())
                 fairness.hostile.append(sent.value)
-    return found
+    return results
 
 
 @contextmanager
@@ -363,13 +365,13 @@ def main(argv: list[str] | None = None) -> None:
     some = ("strangers", "plans") if given.quick else (*LOADS, "refusals")
     loads, rounds = tuple(given.load or some), given.rounds or (1 if given.quick else 3)
     with tempfile.TemporaryDirectory(prefix="whitecrow-bench-") as folder:
-        found = measure(Path(folder), loads, seconds=seconds, rounds=rounds)
+        results = measure(Path(folder), loads, seconds=seconds, rounds=rounds)
     rows = [
-        (load, len(one.attacked), sum(one.hostile), *(1000 * time for time in one.p99), one.ratio)
-        for load, one in found.items()
+        (load, len(f.attacked), sum(f.hostile), *(1000 * time for time in f.p99), f.ratio)
+        for load, f in results.items()
     ]
     print_table(("load", "replies", "hostile requests", "quiet p99 ms", "p99 ms", "ratio"), rows)
-    emit("fairness_ratio", max(one.ratio for one in found.values()))
+    emit("fairness_ratio", max(fairness.ratio for fairness in results.values()))
 
 
 if __name__ == "__main__":

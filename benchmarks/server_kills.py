@@ -145,7 +145,7 @@ class _Study:
             pids: list[int] = []
             while not pids:  # it may be being started anew
                 time.sleep(0.1)
-                pids = [pid for pid, said in self._processes() if module in said]
+                pids = [pid for pid, command in self._processes() if module in command]
             with suppress(ProcessLookupError):
                 os.kill(self._random.choice(pids), signal.SIGKILL)
         self.finding.killed[what] += 1
@@ -155,8 +155,8 @@ class _Study:
             with suppress(OSError):
                 fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
                 if int(fields[2]) == self._service.pid:
-                    said = (folder / "cmdline").read_bytes().decode("utf-8", "replace")
-                    yield int(folder.name), said
+                    command = (folder / "cmdline").read_bytes().decode("utf-8", "replace")
+                    yield int(folder.name), command
 
     def _stop_database(self) -> None:
         assert self._server is not None
@@ -183,15 +183,17 @@ class _Study:
             if entry.kind == "settle"
         }
         paid = set(keys.values())
-        finding.doubled = sum(number > 1 for one in (reserved, closed) for number in one.values())
+        finding.doubled = sum(
+            number > 1 for counts in (reserved, closed) for number in counts.values()
+        )
         for (who, i), answer in finding.told.items():
             key = ANALYSTS[who], _key(_question(who, i).to_json())
             finding.lost += answers.get(key) != answer
             finding.free += key not in paid
 
 
-def _key(written: Mapping[str, Any]) -> str:
-    return str(sorted(written["record"].items()))
+def _key(question: Mapping[str, Any]) -> str:
+    return str(sorted(question["record"].items()))
 
 
 def studied(folder: Path, *, kills: int, stops: int, postgres: bool, seed: int = 1) -> Finding:
@@ -212,12 +214,12 @@ def main(argv: list[str] | None = None) -> None:
     kills = given.kills or (10 if given.quick else 300)
     stops = 0 if given.sqlite else given.stops or (2 if given.quick else 40)
     with tempfile.TemporaryDirectory(prefix="whitecrow-bench-") as folder:
-        found = studied(Path(folder), kills=kills, stops=stops, postgres=not given.sqlite)
-    print_table(("what was killed or stopped", "times"), sorted(found.killed.items()))
-    counts = (len(found.told), len(found.failed), found.lost, found.doubled, found.free)
+        finding = studied(Path(folder), kills=kills, stops=stops, postgres=not given.sqlite)
+    print_table(("what was killed or stopped", "times"), sorted(finding.killed.items()))
+    counts = (len(finding.told), len(finding.failed), finding.lost, finding.doubled, finding.free)
     print_table(("answers", "computations killed", "lost", "doubled", "free"), [counts])
-    assert found.verified
-    emit("lost_doubled_or_free", float(found.lost + found.doubled + found.free))
+    assert finding.verified
+    emit("lost_doubled_or_free", float(finding.lost + finding.doubled + finding.free))
 
 
 if __name__ == "__main__":

@@ -71,14 +71,14 @@ def stages(spark: Any) -> Iterator[Any]:
 
 def totals(spark: Any) -> Cost:
     """Add up the stages."""
-    found = Cost()
+    cost = Cost()
     for stage in stages(spark):
-        found.tasks += stage["numCompleteTasks"]
-        found.shuffled += stage["shuffleWriteBytes"]
-        found.spilled += stage["memoryBytesSpilled"] + stage["diskBytesSpilled"]
+        cost.tasks += stage["numCompleteTasks"]
+        cost.shuffled += stage["shuffleWriteBytes"]
+        cost.spilled += stage["memoryBytesSpilled"] + stage["diskBytesSpilled"]
         each = stage["peakExecutionMemory"] // max(1, stage["numTasks"])
-        found.task_memory = max(found.task_memory, each)
-    return found
+        cost.task_memory = max(cost.task_memory, each)
+    return cost
 
 
 def on_spark(spark: Any, folder: Path, size: int) -> tuple[Any, Cost]:
@@ -133,12 +133,12 @@ def worked_below() -> float:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
                 parents[int(entry.name)] = int(fields[1])
                 ticks[int(entry.name)] = sum(map(int, fields[11:15]))
-    found, waiting = 0, [os.getpid()]
+    ticks_spent, waiting = 0, [os.getpid()]
     while waiting:
         parent = waiting.pop()
-        found += ticks.get(parent, 0)
+        ticks_spent += ticks.get(parent, 0)
         waiting += [process for process, above in parents.items() if above == parent]
-    return found / os.sysconf("SC_CLK_TCK")
+    return ticks_spent / os.sysconf("SC_CLK_TCK")
 
 
 @cache
@@ -170,12 +170,12 @@ def check_model(sizes: list[int], seconds: list[float]) -> float:
     """
     ratio, rows = math.nan, []
     for left_out in (2, 1):
-        known = len(sizes) - left_out
-        if known >= len(POWERS):
-            times = fitted(sizes[:known], seconds[:known])
-            foretold = sum(time * sizes[known] ** power for power, time in enumerate(times))
-            ratio = foretold / seconds[known]
-            rows.append([f"{sizes[known]:,}", foretold, seconds[known], ratio])
+        measured = len(sizes) - left_out
+        if measured >= len(POWERS):
+            times = fitted(sizes[:measured], seconds[:measured])
+            foretold = sum(time * sizes[measured] ** power for power, time in enumerate(times))
+            ratio = foretold / seconds[measured]
+            rows.append([f"{sizes[measured]:,}", foretold, seconds[measured], ratio])
     print_table(["records", "foretold s", "measured s", "ratio"], rows)
     if len(sizes) >= len(POWERS):
         for what, time in zip(POWERS, fitted(sizes, seconds), strict=True):
@@ -190,9 +190,9 @@ def counted(spark: Any, size: int, repeat: int) -> tuple[Cost, Cost, int]:
         runs = [on_spark(spark, Path(name), size) for _ in range(repeat)]
         local = [Cost(math.nan, math.nan)]
         if size <= COMPARED:
-            found = [here(Path(name), size) for _ in range(repeat)]
-            assert np.array_equal(runs[0][0], found[0][0]), "Spark and local differ"
-            local = [cost for _, cost in found]
+            local_runs = [here(Path(name), size) for _ in range(repeat)]
+            assert np.array_equal(runs[0][0], local_runs[0][0]), "Spark and local differ"
+            local = [cost for _, cost in local_runs]
     return median([cost for _, cost in runs]), median(local), len(runs[0][0])
 
 

@@ -226,7 +226,7 @@ def test_only_custodians_send_files(house: House) -> None:
         ({"c2.type": "category"}, "list the categories"),
         ({"c2.type": "nothing"}, "one of number"),
         ({"c3.lower": "2023-02-30", "c3.upper": "2024-01-01"}, "a date such as"),
-        ({"c1.missing": "fill"}, "say what is filled in"),
+        ({"c1.missing": "fill"}, "give the value"),
         ({"unit": "user", "user_column": "nobody"}, "user_column"),
         ({"records_at_most": "many"}, "write a whole number"),
         ({"budget": "x"}, "budget"),

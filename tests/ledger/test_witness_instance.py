@@ -77,7 +77,7 @@ def test_a_head_that_goes_back_is_refused_and_changes_nothing(
     for one in back:
         refused = told(other, key, **one)
         assert refused.status_code == 409
-        assert "told of newer entries" in refused.json()["error"]["reason"]
+        assert "reported newer entries" in refused.json()["error"]["reason"]
     assert read(other, key) == {"clinic": mark(3), "second": mark(1)}
     assert told(other, key, clinic=mark(3)).status_code == 200  # told twice is no step back
     assert told(other, key, clinic=mark(1, era=1)).status_code == 200  # a loss that was accepted

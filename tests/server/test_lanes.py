@@ -168,7 +168,7 @@ def test_whoever_comes_too_often_is_refused_at_leisure(
 
 def test_requests_of_one_address_begin_one_after_the_other() -> None:
     """However many come in one moment, everybody else's come in between."""
-    turns, begun = _security._Turns(), []
+    turns, begun = _security._Queue(), []
 
     async def one(address: str) -> None:
         await turns.wait(address)

@@ -108,7 +108,7 @@ def _stranger(idp: MockProvider) -> None:
 FAULTS: dict[str, tuple[Callable[[MockProvider], None], str]] = {
     "wrong issuer": (changed(iss="https://evil.example.org"), "another issuer made it"),
     "wrong audience": (changed(aud="another"), "made for another service"),
-    "several audiences": (changed(aud=[CLIENT, "another"]), "several services"),
+    "several audiences": (changed(aud=[CLIENT, "another"]), "several audiences"),
     "for another party": (changed(azp="another"), "made for another service"),
     "wrong nonce": (changed(nonce="another"), "belongs to another sign-in"),
     "no nonce": (changed(nonce=""), "belongs to another sign-in"),
@@ -148,7 +148,7 @@ def test_a_rotated_key_is_fetched_and_the_old_one_no_longer_counts(
     signed_in(sso, idp)
     old, old_name = idp.key, idp.kid
     idp.rotate(keep_name=keep_name)
-    monkeypatch.setattr("whitecrow_server._single_sign_on._KEYS_APART", 0.0)
+    monkeypatch.setattr("whitecrow_server._single_sign_on._KEY_REFRESH_SECONDS", 0.0)
     signed_in(sso, idp)
     from joserfc import jwt
 

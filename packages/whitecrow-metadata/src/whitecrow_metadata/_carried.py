@@ -35,31 +35,31 @@ class Losses:
 
     where: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, what: str, place: str = "") -> None:
+    def add(self, what: str, column: str = "") -> None:
         """Note one thing that is not carried."""
-        self.where.setdefault(what, []).append(place)
+        self.where.setdefault(what, []).append(column)
 
     def words(self) -> tuple[str, ...]:
         """One line for each thing, with the columns that had it."""
-        named = {what: [one for one in places if one] for what, places in self.where.items()}
+        named = {what: [name for name in columns if name] for what, columns in self.where.items()}
         return tuple(
-            f"{what} ({', '.join(dict.fromkeys(places))})" if places else what
-            for what, places in sorted(named.items())
+            f"{what} ({', '.join(dict.fromkeys(columns))})" if columns else what
+            for what, columns in sorted(named.items())
         )
 
 
 def losses_of(card: Card, *, carried: set[str]) -> Losses:
     """Return what a card says beyond its names and types and the keys that are carried."""
     lost = Losses()
-    for key in _said(card, _CARD) - carried:
+    for key in _stated(card, _CARD) - carried:
         lost.add(key)
     for column in card.columns:
-        for key in _said(column, _COLUMN) - carried:
+        for key in _stated(column, _COLUMN) - carried:
             lost.add(key, column.name)
     return lost
 
 
-def _said(given: Card | Column, default: Card | Column) -> set[str]:
+def _stated(given: Card | Column, default: Card | Column) -> set[str]:
     usual = vars(default)
     told = {key for key, value in vars(given).items() if key in usual and value != usual[key]}
     return told.difference(_EXPORTED_ALWAYS)
@@ -92,7 +92,7 @@ def parsed(text: str) -> Mapping[str, Any]:
 def objects(value: object, what: str) -> list[Mapping[str, Any]]:
     """Return a list of objects; one object alone stands for a list of one."""
     listed: list[Any] = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, dict) for one in listed):
+    if not all(isinstance(entry, dict) for entry in listed):
         raise InvalidInput(f"{what} of the metadata must be an object or a list of objects.")
     return listed
 
@@ -102,4 +102,4 @@ def texts(value: object) -> list[str]:
     if isinstance(value, dict):
         value = value.get("und", next(iter(value.values()), []))
     listed = value if isinstance(value, list) else [value]
-    return [one for one in listed if isinstance(one, str)]
+    return [entry for entry in listed if isinstance(entry, str)]

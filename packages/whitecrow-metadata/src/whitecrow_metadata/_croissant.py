@@ -41,9 +41,9 @@ _READ = {
 _LAST = re.compile(r"[^:/#]*$")
 
 
-def is_croissant(said: Mapping[str, Any]) -> bool:
+def is_croissant(meta: Mapping[str, Any]) -> bool:
     """Whether a JSON object is Croissant metadata."""
-    return _get(said, "recordSet") is not None and "Dataset" in map(_last, texts(said.get("@type")))
+    return _get(meta, "recordSet") is not None and "Dataset" in map(_last, texts(meta.get("@type")))
 
 
 def to_croissant(card: Card) -> Carried[dict[str, Any]]:
@@ -52,9 +52,9 @@ def to_croissant(card: Card) -> Carried[dict[str, Any]]:
     No file is named: Croissant wants its checksum, and that is a fact of the records.
     """
     lost = losses_of(card, carried={"categories"})
-    listed = [one for one in card.columns if one.categories is not None]
-    fields = [_field(one) for one in card.columns]
-    content: dict[str, Any] = {
+    listed = [column for column in card.columns if column.categories is not None]
+    fields = [_field(column) for column in card.columns]
+    meta: dict[str, Any] = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": _CONFORMS,
@@ -64,7 +64,7 @@ def to_croissant(card: Card) -> Carried[dict[str, Any]]:
             {"@type": "cr:RecordSet", "@id": "records", "name": "records", "field": fields},
         ],
     }
-    return Carried(content, lost.words())
+    return Carried(meta, lost.words())
 
 
 def _field(column: Column) -> dict[str, Any]:
@@ -80,12 +80,12 @@ def _field(column: Column) -> dict[str, Any]:
 
 
 def _enumeration(column: Column) -> dict[str, Any]:
-    place = f"categories/{column.name}"
-    name = f"{place}/name"
+    identifier = f"categories/{column.name}"
+    name = f"{identifier}/name"
     return {
         "@type": "cr:RecordSet",
-        "@id": place,
-        "name": place,
+        "@id": identifier,
+        "name": identifier,
         "dataType": "sc:Enumeration",
         "key": {"@id": name},
         "field": [{"@type": "cr:Field", "@id": name, "name": "name", "dataType": "sc:Text"}],
@@ -93,11 +93,11 @@ def _enumeration(column: Column) -> dict[str, Any]:
     }
 
 
-def from_croissant(said: Mapping[str, Any]) -> Carried[Card]:
+def from_croissant(meta: Mapping[str, Any]) -> Carried[Card]:
     """Return the card of a Croissant description, and what a card has no place for."""
-    sets = objects(_get(said, "recordSet"), "'recordSet'")
-    lists = [one for one in sets if "Enumeration" in _types(one)]
-    tables = [one for one in sets if one not in lists]
+    sets = objects(_get(meta, "recordSet"), "'recordSet'")
+    lists = [entry for entry in sets if "Enumeration" in _types(entry)]
+    tables = [entry for entry in sets if entry not in lists]
     if len(tables) != 1:
         raise InvalidInput(
             f"The metadata describe {len(tables)} record sets beside lists of categories, and a "
@@ -105,22 +105,22 @@ def from_croissant(said: Mapping[str, Any]) -> Carried[Card]:
         )
     lost = Losses()
     columns = []
-    for place, one in enumerate(objects(_get(tables[0], "field") or [], "'field'"), start=1):
-        column = _column(one, place, _categories(lists), lost)
+    for position, entry in enumerate(objects(_get(tables[0], "field") or [], "'field'"), start=1):
+        column = _column(entry, position, _categories(lists), lost)
         if column is not None:
             columns.append(column)
     for key in ("key", "data", "examples"):
         if _get(tables[0], key) is not None:
             lost.add(key)
-    name = (texts(said.get("name")) or ["imported"])[0]
+    name = (texts(meta.get("name")) or ["imported"])[0]
     return Carried(Card(name, tuple(columns)), lost.words())
 
 
 def _categories(lists: list[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
     """Return the values of every field of the lists, by its identifier."""
     categories: dict[str, list[str]] = {}
-    for one in lists:
-        for row in objects(_get(one, "data") or [], "'data'"):
+    for entry in lists:
+        for row in objects(_get(entry, "data") or [], "'data'"):
             for field, value in row.items():
                 if not isinstance(value, str | int | float) or isinstance(value, bool):
                     raise InvalidInput(f"The list {field!r} of the metadata holds no plain values.")
@@ -129,26 +129,26 @@ def _categories(lists: list[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
 
 
 def _column(
-    said: Mapping[str, Any], place: int, categories: Mapping[str, tuple[str, ...]], lost: Losses
+    field: Mapping[str, Any], position: int, categories: Mapping[str, tuple[str, ...]], lost: Losses
 ) -> Column | None:
-    source = _get(said, "source")
+    source = _get(field, "source")
     extract = _get(source, "extract") if isinstance(source, dict) else None
     stored = _get(extract, "column") if isinstance(extract, dict) else None
-    named = texts(stored) or texts(said.get("name"))
+    named = texts(stored) or texts(field.get("name"))
     if not named:
-        raise InvalidInput(f"Field {place} of the metadata has no 'name'.")
+        raise InvalidInput(f"Field {position} of the metadata has no 'name'.")
     name = named[0]
-    if _get(said, "subField") or _get(said, "repeated") or _get(said, "isArray"):
+    if _get(field, "subField") or _get(field, "repeated") or _get(field, "isArray"):
         lost.add("fields of several values: left out", name)
         return None
-    listed = _listed(said, categories)
+    listed = _listed(field, categories)
     if listed is not None:
         return Column(name, "category", categories=listed, source=SOURCE)
-    if _get(said, "references") is not None:
+    if _get(field, "references") is not None:
         lost.add("references", name)
-    kinds = [_READ[one] for one in _types(said) if one in _READ]
+    kinds = [_READ[type_] for type_ in _types(field) if type_ in _READ]
     if not kinds:
-        lost.add(f"dataType {', '.join(_types(said)) or '(none)'}: read as text", name)
+        lost.add(f"dataType {', '.join(_types(field)) or '(none)'}: read as text", name)
     kind = (kinds or ["text"])[0]
     if kind == "boolean":
         return Column(name, "category", categories=("true", "false"), source=SOURCE)
@@ -156,9 +156,9 @@ def _column(
 
 
 def _listed(
-    said: Mapping[str, Any], categories: Mapping[str, tuple[str, ...]]
+    field: Mapping[str, Any], categories: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...] | None:
-    references = _get(said, "references")
+    references = _get(field, "references")
     if not isinstance(references, dict):
         return None
     target = _get(references, "field") or references
@@ -166,11 +166,11 @@ def _listed(
     return categories.get(identifier) if isinstance(identifier, str) else None
 
 
-def _types(said: Mapping[str, Any]) -> list[str]:
-    value = _get(said, "dataType")
+def _types(field: Mapping[str, Any]) -> list[str]:
+    value = _get(field, "dataType")
     listed = value if isinstance(value, list) else [value]
-    plain = [one.get("@id") if isinstance(one, dict) else one for one in listed]
-    return [_last(one) for one in plain if isinstance(one, str)]
+    plain = [entry.get("@id") if isinstance(entry, dict) else entry for entry in listed]
+    return [_last(entry) for entry in plain if isinstance(entry, str)]
 
 
 def _last(name: str) -> str:
@@ -178,6 +178,6 @@ def _last(name: str) -> str:
     return match[0] if match else name
 
 
-def _get(said: Mapping[str, Any], key: str) -> Any:
+def _get(node: Mapping[str, Any], key: str) -> Any:
     """Return a property by its short name, or with its prefix."""
-    return said.get(key, said.get(f"cr:{key}", said.get(f"sc:{key}")))
+    return node.get(key, node.get(f"cr:{key}", node.get(f"sc:{key}")))

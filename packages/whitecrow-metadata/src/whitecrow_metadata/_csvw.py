@@ -38,11 +38,11 @@ _MISSING = frozenset(
 """What counts as missing in every CSV file that whitecrow reads."""
 
 
-def is_csvw(said: Mapping[str, Any]) -> bool:
+def is_csvw(meta: Mapping[str, Any]) -> bool:
     """Whether a JSON object is CSVW metadata."""
-    context = said.get("@context")
+    context = meta.get("@context")
     listed = context if isinstance(context, list) else [context]
-    return _CONTEXT in listed and ("tableSchema" in said or "tables" in said)
+    return _CONTEXT in listed and ("tableSchema" in meta or "tables" in meta)
 
 
 def to_csvw(card: Card, *, file: str = "") -> Carried[dict[str, Any]]:
@@ -54,7 +54,7 @@ def to_csvw(card: Card, *, file: str = "") -> Carried[dict[str, Any]]:
     form = card.csv
     if form.lines_per_record > 1:
         lost.add("lines_per_record")
-    content: dict[str, Any] = {
+    meta: dict[str, Any] = {
         "@context": _CONTEXT,
         "url": file or f"{card.name}.csv",
         "dc:title": card.name,
@@ -65,12 +65,12 @@ def to_csvw(card: Card, *, file: str = "") -> Carried[dict[str, Any]]:
             ),
             "header": True,
         },
-        "tableSchema": {"columns": [_column_said(one, form) for one in card.columns]},
+        "tableSchema": {"columns": [_column_json(column, form) for column in card.columns]},
     }
-    return Carried(content, lost.words())
+    return Carried(meta, lost.words())
 
 
-def _column_said(column: Column, form: CsvFormat) -> dict[str, Any]:
+def _column_json(column: Column, form: CsvFormat) -> dict[str, Any]:
     kind: dict[str, Any] = {"base": _TYPES.get(column.type, "string")}
     if column.lower is not None and column.upper is not None:
         kind["minimum"] = day_text(column, column.lower)
@@ -90,40 +90,40 @@ def _column_said(column: Column, form: CsvFormat) -> dict[str, Any]:
     return described
 
 
-def from_csvw(said: Mapping[str, Any]) -> Carried[Card]:
+def from_csvw(meta: Mapping[str, Any]) -> Carried[Card]:
     """Return the card of a CSVW description, and what a card has no place for."""
-    tables = objects(said["tables"], "'tables'") if "tables" in said else [said]
+    tables = objects(meta["tables"], "'tables'") if "tables" in meta else [meta]
     if len(tables) != 1:
         raise InvalidInput(
             f"The metadata describe {len(tables)} tables, and a card describes one: keep the table "
             "that is meant."
         )
     table = tables[0]
-    schema = table.get("tableSchema", said.get("tableSchema"))
+    schema = table.get("tableSchema", meta.get("tableSchema"))
     if not isinstance(schema, dict) or not schema.get("columns"):
         raise InvalidInput("The metadata have no columns in a 'tableSchema' (a link to one is no).")
     lost = Losses()
-    marks: set[str] = set()
+    decimals: set[str] = set()
     columns = []
-    for place, one in enumerate(objects(schema["columns"], "'columns'"), start=1):
+    for position, entry in enumerate(objects(schema["columns"], "'columns'"), start=1):
         inherited = {
-            key: level[key] for level in (said, table, schema) for key in _INHERITED if key in level
+            key: level[key] for level in (meta, table, schema) for key in _INHERITED if key in level
         }
-        column = _column({**inherited, **one}, place, lost, marks)
+        column = _column({**inherited, **entry}, position, lost, decimals)
         if column is not None:
             columns.append(column)
-    if len(marks) > 1:
+    if len(decimals) > 1:
         raise InvalidInput("The columns have different decimal marks; a card declares one.")
-    dialect = table.get("dialect", said.get("dialect", {}))
-    form = _form(dialect if isinstance(dialect, dict) else {}, marks, lost)
+    dialect = table.get("dialect", meta.get("dialect", {}))
+    form = _form(dialect if isinstance(dialect, dict) else {}, decimals, lost)
     for key in ("primaryKey", "foreignKeys", "rowTitles", "aboutUrl"):
         if key in schema:
             lost.add(key)
-    return Carried(Card(_title(table, said), tuple(columns), csv=form), lost.words())
+    return Carried(Card(_title(table, meta), tuple(columns), csv=form), lost.words())
 
 
-def _title(table: Mapping[str, Any], said: Mapping[str, Any]) -> str:
-    for level in (table, said):
+def _title(table: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
+    for level in (table, meta):
         for key in ("dc:title", "dcterms:title", "title"):
             named = texts(level.get(key))
             if named:
@@ -132,7 +132,7 @@ def _title(table: Mapping[str, Any], said: Mapping[str, Any]) -> str:
     return PurePosixPath(url).stem if isinstance(url, str) and url else "imported"
 
 
-def _form(dialect: Mapping[str, Any], marks: set[str], lost: Losses) -> CsvFormat:
+def _form(dialect: Mapping[str, Any], decimals: set[str], lost: Losses) -> CsvFormat:
     delimiter = dialect.get("delimiter", ",")
     encoding = str(dialect.get("encoding", "utf-8")).lower()
     usual = {"quoteChar": '"', "doubleQuote": True, "header": True, "headerRowCount": 1}
@@ -143,45 +143,47 @@ def _form(dialect: Mapping[str, Any], marks: set[str], lost: Losses) -> CsvForma
     return CsvFormat(
         "tab" if delimiter == "\t" else delimiter,
         _ENCODINGS.get(encoding, encoding),
-        next(iter(marks), "."),
+        next(iter(decimals), "."),
     )
 
 
-def _column(said: Mapping[str, Any], place: int, lost: Losses, marks: set[str]) -> Column | None:
-    named = texts(said.get("titles")) or texts(said.get("name"))
+def _column(
+    field: Mapping[str, Any], position: int, lost: Losses, decimals: set[str]
+) -> Column | None:
+    named = texts(field.get("titles")) or texts(field.get("name"))
     if not named:
-        raise InvalidInput(f"Column {place} of the metadata has neither 'titles' nor a 'name'.")
+        raise InvalidInput(f"Column {position} of the metadata has neither 'titles' nor a 'name'.")
     name = named[0]
-    if said.get("virtual") is True:
+    if field.get("virtual") is True:
         lost.add("virtual columns", name)
         return None
-    kind = said.get("datatype", "string")
+    kind = field.get("datatype", "string")
     kind = {"base": kind} if isinstance(kind, str) else kind
     if not isinstance(kind, dict):
         raise InvalidInput(f"The datatype of column {name!r} must be a text or an object.")
-    facts = _typed(kind, name, lost, marks)
+    facts = _typed(kind, name, lost, decimals)
     facts |= _bounds(kind, str(facts["type"]), name, lost)
     for key in ("required", "separator", "propertyUrl", "valueUrl"):
-        if said.get(key):
+        if field.get(key):
             lost.add(key, name)
-    unknown = [mark for mark in texts(said.get("null", "")) if mark not in _MISSING]
+    unknown = [value for value in texts(field.get("null", "")) if value not in _MISSING]
     if unknown:
         lost.add(f"null {', '.join(map(repr, unknown))}: such fields are not missing here", name)
-    if said.get("default"):
-        facts |= _filled(said["default"], str(facts["type"]), name, next(iter(marks), "."))
+    if field.get("default"):
+        facts |= _filled(field["default"], str(facts["type"]), name, next(iter(decimals), "."))
     return Column(name, source=SOURCE, **facts)
 
 
-def _typed(kind: Mapping[str, Any], name: str, lost: Losses, marks: set[str]) -> dict[str, Any]:
+def _typed(kind: Mapping[str, Any], name: str, lost: Losses, decimals: set[str]) -> dict[str, Any]:
     base, form = kind.get("base", "string"), kind.get("format")
     if not isinstance(base, str):
         raise InvalidInput(f"The datatype of column {name!r} must name its base.")
     if base in _NUMBERS or base in _INTEGERS:
-        mark = form.get("decimalChar", ".") if isinstance(form, dict) else "."
+        decimal = form.get("decimalChar", ".") if isinstance(form, dict) else "."
         if form is not None and (not isinstance(form, dict) or set(form) != {"decimalChar"}):
             lost.add("format", name)
-        if base in _NUMBERS or mark != ".":
-            marks.add(mark)
+        if base in _NUMBERS or decimal != ".":
+            decimals.add(decimal)
         return {"type": "number" if base in _NUMBERS else "integer"}
     if base in _DATES:
         if form not in (None, "yyyy-MM-dd") and not str(form).startswith("yyyy-MM-ddT"):
@@ -214,38 +216,38 @@ def _bounds(kind: Mapping[str, Any], type_: str, name: str, lost: Losses) -> dic
     return {"lower": _value(lower, type_, name), "upper": _value(upper, type_, name)}
 
 
-def _filled(default: object, type_: str, name: str, mark: str) -> dict[str, Any]:
+def _filled(default: object, type_: str, name: str, decimal: str) -> dict[str, Any]:
     if not isinstance(default, str):
         raise InvalidInput(f"The default of column {name!r} must be a text.")
-    plain = default.replace(mark, ".") if type_ in ("number", "integer") else default
+    plain = default.replace(decimal, ".") if type_ in ("number", "integer") else default
     return {"missing": "fill", "fill": _value(plain, type_, name)}
 
 
-def _value(written: object, type_: str, name: str) -> Any:
+def _value(value: object, type_: str, name: str) -> Any:
     """Read a number that may be written as text; a date keeps its day."""
-    if type_ == "date" and isinstance(written, str):
-        return written.partition("T")[0]
-    if type_ in ("number", "integer") and isinstance(written, str):
+    if type_ == "date" and isinstance(value, str):
+        return value.partition("T")[0]
+    if type_ in ("number", "integer") and isinstance(value, str):
         try:
-            return int(written)
+            return int(value)
         except ValueError:
             pass
         try:
-            return float(written)
+            return float(value)
         except ValueError:
             raise InvalidInput(
-                f"The limit {written[:50]!r} of column {name!r} of the metadata is no number."
+                f"The limit {value[:50]!r} of column {name!r} of the metadata is no number."
             ) from None
-    return written
+    return value
 
 
 def _escaped(text: str) -> str:
-    return "".join(f"\\{one}" if one in _SPECIAL else one for one in text)
+    return "".join(f"\\{character}" if character in _SPECIAL else character for character in text)
 
 
-def _ends(form: str, mark: str) -> bool:
+def _ends(form: str, decimal: str) -> bool:
     """Whether an expression ends with a mark that no backslash makes a plain character."""
-    before = form.removesuffix(mark)
+    before = form.removesuffix(decimal)
     return before != form and (len(before) - len(before.rstrip("\\"))) % 2 == 0
 
 
@@ -256,18 +258,18 @@ def _alternatives(form: str) -> tuple[str, ...] | None:
     if body.startswith("(") and _ends(body, ")"):
         body = body[1:-1].removeprefix("?:")
     words, escaped = [""], False
-    for one in body:
+    for character in body:
         if escaped:
-            if one not in _SPECIAL and one != "-":
+            if character not in _SPECIAL and character != "-":
                 return None  # a class, such as \d
-            words[-1] += one
+            words[-1] += character
             escaped = False
-        elif one == "\\":
+        elif character == "\\":
             escaped = True
-        elif one == "|":
+        elif character == "|":
             words.append("")
-        elif one in _SPECIAL:
+        elif character in _SPECIAL:
             return None
         else:
-            words[-1] += one
+            words[-1] += character
     return None if escaped else tuple(words)

@@ -28,9 +28,9 @@ def card_import(output: Output, file: str, out: str | None) -> None:
     _not_carried(output, carried.lost, "a card")
     if out is not None:
         write_new(out, card)
-    said = card.rstrip("\n") if out is None else f"Wrote {out}. Then: card check {out}"
+    text = card.rstrip("\n") if out is None else f"Wrote {out}. Then: card check {out}"
     result = {"card": carried.result.to_json(), "not_carried": list(carried.lost), "written": out}
-    output.show(result, said, raw=out is None)
+    output.show(result, text, raw=out is None)
 
 
 @click.command("export", epilog="Example: whitecrow card export clinic.toml --format csvw")

@@ -36,10 +36,10 @@ def _times(last: int) -> npt.NDArray[np.int64]:
 def _recurrence(parameters: Floats) -> Coefficients:
     half = len(parameters) // 2
     gaps = 1.0 / (1.0 + np.exp(-parameters[:half]))
-    one = 1 << PRECISION
+    unit = 1 << PRECISION
     return Coefficients(
-        tuple(math.floor(float(weight) * one) for weight in np.exp(parameters[half:])),
-        tuple(one - min(one, math.floor(float(gap) * one) + 1) for gap in gaps),
+        tuple(math.floor(float(weight) * unit) for weight in np.exp(parameters[half:])),
+        tuple(unit - min(unit, math.floor(float(gap) * unit) + 1) for gap in gaps),
         PRECISION,
     )
 
@@ -82,7 +82,7 @@ def _start(buffers: int, slowest: float, fastest: float) -> Floats:
 def fitted(horizon: int, buffers: int) -> Floats:
     """Return the parameters with the least worst deviation at a horizon."""
     start = _start(buffers, -math.log(horizon), 0.5)
-    return _least(lambda found: _smooth_worst(_of_horizon(found, horizon)), start)
+    return _least(lambda rate: _smooth_worst(_of_horizon(rate, horizon)), start)
 
 
 def endless(buffers: int = 14) -> Floats:
@@ -91,7 +91,7 @@ def endless(buffers: int = 14) -> Floats:
     fading = 1.0 + 5.0 * np.log1p(np.exp(-start[:buffers]))
     start[buffers:] -= 0.31 * np.log(fading)
     start[buffers:] += math.log(0.33 / np.exp(start[buffers:]).sum())
-    return _least(lambda found: _smooth_worst(_of_any_time(found)), start)
+    return _least(lambda rate: _smooth_worst(_of_any_time(rate)), start)
 
 
 def _entry(parameters: Floats) -> str:

@@ -108,7 +108,7 @@ def run(
     context = papers.Context(Path(data) if data else None, Path(out), quick, seed, resume)
     if name == "all" and tables:
         raise InvalidInput("--table names a table of one paper; leave it out with 'all'.")
-    chosen = [papers.load(one) for one in (papers.NAMES if name == "all" else [name])]
+    chosen = [papers.load(paper) for paper in (papers.NAMES if name == "all" else [name])]
     told = _Teller(output, sum(len(tables or paper.sections) for paper in chosen))
     results = (
         [(paper, papers.run(paper, context, tables, told)) for paper in chosen]
@@ -155,4 +155,6 @@ def _whole(results: list[tuple[Paper, list[Section]]]) -> str:
     """The summary's first line."""
     from whitecrow_research.papers import counted, findings
 
-    return counted([one for paper, sections in results for one in findings(paper, sections)])
+    return counted(
+        [finding for paper, sections in results for finding in findings(paper, sections)]
+    )

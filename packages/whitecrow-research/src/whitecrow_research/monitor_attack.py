@@ -56,8 +56,8 @@ class Attacked:
     @property
     def error(self) -> float:
         """An upper bound of the standard error of the AUC (its value under no difference)."""
-        ones, zeros = int(self.truth.sum()), int((~self.truth).sum())
-        return float(np.sqrt((ones + zeros + 1) / (12 * ones * zeros)))
+        positives, zeros = int(self.truth.sum()), int((~self.truth).sum())
+        return float(np.sqrt((positives + zeros + 1) / (12 * positives * zeros)))
 
     @property
     def power(self) -> Power:
@@ -87,9 +87,9 @@ def _trips(rng: np.random.Generator, outliers: int) -> tuple[Stream, Any]:
     return stream, pyarrow.table({"km": np.concatenate(stream.days), "day": days})
 
 
-def _means(question: wc.Monitor, kept: Mapping[str, Any]) -> Floats:
+def _means(question: wc.Monitor, stored: Mapping[str, Any]) -> Floats:
     """Return the mean of each day's records, as an analyst reads it off a window of one day."""
-    streams, means = Streams.from_json(kept), []
+    streams, means = Streams.from_json(stored), []
     assert streams.layout is not None
     grid = streams.layout.grids[0]
     share = (1 - question.drift_share) * marginal_share(
@@ -118,8 +118,8 @@ def by_segments(
         exact.append(score([float(day.mean()) for day in stream.days], width=WIDTH))
         truth.append(outlying_segments(stream.outlying, WIDTH))
         if monitored is None or run < monitored:
-            kept = resume(question, gather(question, read(table, CARD)), {}, SeededSource(run))
-            ours.append(score(_means(question, kept), width=WIDTH))
+            stored = resume(question, gather(question, read(table, CARD)), {}, SeededSource(run))
+            ours.append(score(_means(question, stored), width=WIDTH))
     return (
         Attacked(np.concatenate(exact), np.concatenate(truth)),
         Attacked(np.concatenate(ours), np.concatenate(truth[: len(ours)])),
@@ -134,8 +134,8 @@ def by_ratio(question: wc.Monitor, runs: int, seed: int = 2) -> Attacked:
     for name, data in (("joined", joined), ("without", table)):
         facts = gather(question, read(data, CARD))
         for run in range(runs):
-            kept = resume(question, facts, {}, SeededSource(f"{name} {run}"))
-            scores.append(monitor_log_ratio(question, CARD, kept, table, joined))
+            stored = resume(question, facts, {}, SeededSource(f"{name} {run}"))
+            scores.append(monitor_log_ratio(question, CARD, stored, table, joined))
     return Attacked(np.array(scores), np.arange(2 * runs) < runs)
 
 

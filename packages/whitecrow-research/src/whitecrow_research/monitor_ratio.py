@@ -40,14 +40,14 @@ class _Heard(Noise):
 
 
 def monitor_log_ratio(
-    question: Monitor, card: Card, kept: Mapping[str, Any], without: Any, joined: Any
+    question: Monitor, card: Card, stored: Mapping[str, Any], without: Any, joined: Any
 ) -> float:
     """Return the log-likelihood ratio of "joined" against "without" for a series of releases.
 
     ``kept`` is what ``monitor.resume`` returns; the tables are the records under the two
     hypotheses, as they were at every step.
     """
-    streams = Streams.from_json(kept)
+    streams = Streams.from_json(stored)
     return _likelihood(question, card, streams, joined) - _likelihood(
         question, card, streams, without
     )

@@ -43,7 +43,7 @@ def watch_of(law: str, *, columns: int, epsilon: float, rate: float, months: int
     plan = strategy(law, months)
     budget = NoiseBudget.of(price, delta, "add_remove", 1)
     noise = budget.histograms(SHARE / plan.reach(user=False), columns)
-    watched = tuple(Watched(f"c{place}", CELLS, True) for place in range(columns))
+    watched = tuple(Watched(f"c{index}", CELLS, True) for index in range(columns))
     return Watch(plan, noise, watched, rate)
 
 
@@ -71,8 +71,8 @@ def drifting(
         [
             np.concatenate(
                 [
-                    rng.multinomial(each, moved if place == column and month >= since else even)
-                    for place in range(len(watch.columns))
+                    rng.multinomial(each, moved if index == column and month >= since else even)
+                    for index in range(len(watch.columns))
                 ]
             )
             for month in range(watch.strategy.horizon)
@@ -229,7 +229,7 @@ def auc_by_step(
             forest = IsolationForest(random_state=0).fit(data["values"][past])
             part = {key: values[past] for key, values in data.items()}
             exact = _curator(part, bounds, "100000, 1e-6").learn(
-                [f"x{place}" for place in range(len(bounds))], epsilon="100000", delta="1e-6"
+                [f"x{index}" for index in range(len(bounds))], epsilon="100000", delta="1e-6"
             )
             for what, scores in (
                 ("ours", release.answer.detector.scores(shown)),
@@ -245,7 +245,7 @@ def auc_by_step(
 
 
 def _curator(data: dict[str, Any], bounds: list[tuple[float, float]], budget: str) -> wc.Curator:
-    names = [f"x{place}" for place in range(len(bounds))]
+    names = [f"x{index}" for index in range(len(bounds))]
     columns = [
         wc.Column(name, lower=low, upper=high, outside="clip")
         for name, (low, high) in zip(names, bounds, strict=True)

@@ -57,13 +57,13 @@ class Row:
     delta: str
     errors: Floats
 
-    def typical(self, place: int) -> float:
+    def typical(self, index: int) -> float:
         """The mean error at a rank."""
-        return float(self.errors[:, :, place].mean())
+        return float(self.errors[:, :, index].mean())
 
-    def missed(self, place: int) -> float:
+    def missed(self, index: int) -> float:
         """How often a quantile was farther off than the limit."""
-        return float((self.errors[:, :, place] > LIMITS[place]).mean())
+        return float((self.errors[:, :, index] > LIMITS[index]).mean())
 
 
 def table(folder: Path, name: str) -> pa.Table:
@@ -71,12 +71,12 @@ def table(folder: Path, name: str) -> pa.Table:
     if (folder / f"{name}.parquet").exists():
         return parquet.read_table(folder / f"{name}.parquet")
     values = np.load(folder / "adbench" / f"{name}.npz")["X"].astype(np.float64)
-    return pa.table({f"x{place}": values[:, place] for place in range(values.shape[1])})
+    return pa.table({f"x{index}": values[:, index] for index in range(values.shape[1])})
 
 
-def rank_error(ordered: Floats, found: float, rank: float) -> float:
+def rank_error(ordered: Floats, value: float, rank: float) -> float:
     """Return how far a rank lies from those that a value has."""
-    below, upto = np.searchsorted(ordered, found, "left"), np.searchsorted(ordered, found, "right")
+    below, upto = np.searchsorted(ordered, value, "left"), np.searchsorted(ordered, value, "right")
     return float(max(below / len(ordered) - rank, rank - upto / len(ordered), 0.0))
 
 
@@ -88,13 +88,13 @@ def measured(
     question = wc.Profile(columns or None, epsilon=epsilon, delta=delta)
     facts = gather(question, read(data, card))
     numbers = [part.name for part in question.parts(card) if part.ordered]
-    ordered = {one: np.sort(np.asarray(data.column(one)).astype(np.float64)) for one in numbers}
+    ordered = {part: np.sort(np.asarray(data.column(part)).astype(np.float64)) for part in numbers}
     errors = np.empty((runs, len(numbers), len(RANKS)))
     for run in range(runs):
         profile = TableProfile.from_json(release(question, facts))
-        for place, one in enumerate(numbers):
-            errors[run, place] = [
-                rank_error(ordered[one], profile.quantile(one, rank), rank) for rank in RANKS
+        for index, part in enumerate(numbers):
+            errors[run, index] = [
+                rank_error(ordered[part], profile.quantile(part, rank), rank) for rank in RANKS
             ]
     return Row(name, data.num_rows, len(numbers), epsilon, delta, errors)
 
@@ -127,8 +127,8 @@ def tables(folder: Path, runs: int, sets: Sequence[str], prices: Sequence[Any]) 
         data = table(folder, name)
         for epsilon, delta in prices:
             row = measured(data, name, epsilon, delta, runs=runs)
-            typical = " | ".join(f"{100 * row.typical(place):.2f}" for place in range(3))
-            missed = " / ".join(f"{row.missed(place):.0%}" for place in range(3))
+            typical = " | ".join(f"{100 * row.typical(index):.2f}" for index in range(3))
+            missed = " / ".join(f"{row.missed(index):.0%}" for index in range(3))
             yield (
                 f"| {name} | {row.records:,} | {row.columns} | {epsilon}, {delta} | {typical} | "
                 f"{missed} |"

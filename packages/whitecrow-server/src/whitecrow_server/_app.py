@@ -151,12 +151,12 @@ class DirectRoute(APIRoute):
     """
 
     def get_route_handler(self) -> Handle:
-        asks = self.path_format.endswith("/ask")
+        is_ask = self.path_format.endswith("/ask")
 
         async def directly(request: Request) -> Response:
             handler: RequestHandler = request.app.state.handler
             try:
-                reply = handler.ask if asks else handler.plan
+                reply = handler.ask if is_ask else handler.plan
                 return await reply(request, request.path_params["name"])
             except WhitecrowError as error:
                 return refusal(error)
@@ -177,7 +177,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
     answered = ("question", "answer", "guarantee", "statement", "charged")
 
     @directly(f"{_DATASET}/ask", *answered, also=(402,))
-    def ask(who: Person, name: str, question: schemas.Written) -> None:
+    def ask(who: Person, name: str, question: schemas.RawQuestion) -> None:
         """Answer a question (analyst, custodian). Asking again returns the stored answer, free."""
 
     @directly(f"{_DATASET}/plan", "questions", "charged", "price", "fits")
@@ -193,11 +193,11 @@ def router_of(handler: RequestHandler) -> APIRouter:
     async def ready() -> Response:
         """Whether the database takes writes: if not, send people elsewhere for a while."""
 
-        def look() -> Json:
+        def check() -> Json:
             readiness.check()
             return {"status": "ready"}
 
-        return await handler.probe(look)
+        return await handler.probe(check)
 
     @route("GET", "/metrics", tag="service", scope="metrics", media="text/plain; version=0.0.4")
     def metrics(who: Person) -> bytes:
@@ -315,7 +315,7 @@ def _add_datasets(route: Declare, service: Service) -> None:
         return service.onboarding.advise(who, name, **dict(body)).to_json()
 
     @route("POST", f"{_DATASET}/dummy", "question", "answer", "statement", "dummy", tag="questions")
-    def dummy(who: Person, name: str, question: schemas.Written) -> Json:
+    def dummy(who: Person, name: str, question: schemas.RawQuestion) -> Json:
         """Answer a question about synthetic records: free, and it says nothing of anybody."""
         return service.dummy(who, name, question).to_json()
 
@@ -507,7 +507,7 @@ _WORDS = {
 
 _EVERYWHERE = (400, 401, 403, 404, 408, 413, 422, 429, 503)
 
-_SAID = {
+_MESSAGE = {
     "type": "object",
     "required": ["type", "reason"],
     "properties": {
@@ -520,7 +520,7 @@ _SAID = {
 
 _REFUSAL = {
     "type": "object",
-    "properties": {"refused": _SAID, "error": _SAID},
+    "properties": {"refused": _MESSAGE, "error": _MESSAGE},
     "minProperties": 1,
     "maxProperties": 1,
 }

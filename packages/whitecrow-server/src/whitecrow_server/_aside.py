@@ -36,7 +36,7 @@ from whitecrow_server._untrusted_input import MALFORMED, batch_in, priced_questi
 
 _LONGEST_SECONDS = 120.0
 _MOST_BYTES = 2 << 30
-_GIVES_WAY = 5
+_NICENESS = 5
 """Enough to come after answers, too little to wait for ever where a machine is busy."""
 
 
@@ -48,9 +48,9 @@ class Aside:
 
     def _setup(self) -> dict[str, Any]:
         limits = self._settings.limits  # a file that all workers know
-        turn = None if limits is None else f"{limits}.aside"
+        lock_file = None if limits is None else f"{limits}.aside"
         ledger = self._settings.database
-        return {"ledger": ledger, "added": added(), "bytes": _MOST_BYTES, "turn": turn}
+        return {"ledger": ledger, "added": added(), "bytes": _MOST_BYTES, "lock": lock_file}
 
     def done(self, work: str, curator: Curator, analyst: str, **given: Any) -> dict[str, Any]:
         """Have a ``plan`` of a batch made, or ``advice`` on a model."""
@@ -80,7 +80,7 @@ class Aside:
 
 def main(wire: int, life: int) -> None:
     end_with_service(life)
-    os.nice(_GIVES_WAY)
+    os.nice(_NICENESS)
     end = Wire(socket.socket(fileno=wire))
     setup = end.receive()
     register_added(setup["added"])
@@ -92,7 +92,7 @@ def main(wire: int, life: int) -> None:
         ledger.database.label = "of this service"
         while True:
             asked = end.receive()
-            with _alone(setup["turn"]):
+            with _alone(setup["lock"]):
                 reply = _reply(ledger, asked)
             end.send(reply)
 
@@ -139,7 +139,7 @@ class _Nobody:
 
 def _plan(curator: Curator, batch: str) -> dict[str, Any]:
     questions = batch_in(batch.encode("latin-1"))
-    return curator.plan([priced_question(curator, one) for one in questions]).to_json()
+    return curator.plan([priced_question(curator, entry) for entry in questions]).to_json()
 
 
 def _advice(

@@ -50,7 +50,7 @@ class Catalogue:
             insert(sources).values(
                 name=name,
                 source=json.dumps(listing.source),
-                card=_written(listing.card),
+                card=_card_text(listing.card),
                 engine=listing.engine,
                 indexes=json.dumps(listing.indexes),
                 revision=listing.revision,
@@ -80,7 +80,7 @@ class Catalogue:
 
     def change(self, connection: Connection, name: str, *, card: Card) -> None:
         """Use another card, in an open transaction; workers read the records again."""
-        _revise(connection, name, card=_written(card))
+        _revise(connection, name, card=_card_text(card))
 
     def reload(self, name: str) -> None:
         """Let the workers read the records of a dataset again."""
@@ -92,14 +92,14 @@ class Catalogue:
         query = select(people.c.name).where(people.c.role == "analyst")
         analysts = {EVERY_ANALYST, *connection.execute(query).scalars()}
         connection.execute(access.delete().where(access.c.dataset == name))
-        for one in sorted(set(readers)):
-            if one not in analysts:
-                raise InvalidInput(f"There is no analyst called {one!r}.")
-            connection.execute(insert(access).values(dataset=name, person=one))
+        for reader in sorted(set(readers)):
+            if reader not in analysts:
+                raise InvalidInput(f"There is no analyst called {reader!r}.")
+            connection.execute(insert(access).values(dataset=name, person=reader))
 
     def all(self, *, analyst: str = "") -> list[Listing]:
         """All datasets by name; with an analyst, those that they may know of."""
-        query = _known_to(analyst).order_by("name")
+        query = _visible_to(analyst).order_by("name")
         return [_listing(row) for row in self._store.rows(query)]
 
     def get(self, name: str, *, analyst: str = "") -> Listing:
@@ -112,7 +112,7 @@ class Catalogue:
         return listing
 
     def _read(self, name: str, analyst: str) -> Listing | None:
-        row = self._store.row(_known_to(analyst).where(sources.c.name == name))
+        row = self._store.row(_visible_to(analyst).where(sources.c.name == name))
         return None if row is None else _listing(row)
 
     def records(self, source: Mapping[str, Any]) -> Path | SqlQuery:
@@ -165,7 +165,7 @@ def _revise(connection: Connection, name: str, **values: Any) -> None:
     connection.execute(changed.values(revision=sources.c.revision + 1, **values))
 
 
-def _known_to(analyst: str) -> Select[Any]:
+def _visible_to(analyst: str) -> Select[Any]:
     """The datasets that an analyst may know of; with an empty name all there are."""
     if not analyst:
         return select(sources)
@@ -173,7 +173,7 @@ def _known_to(analyst: str) -> Select[Any]:
     return select(sources).where(sources.c.name.in_(select(access.c.dataset).where(listed)))
 
 
-def _written(card: Card | None) -> str | None:
+def _card_text(card: Card | None) -> str | None:
     return None if card is None else json.dumps(card.to_json())
 
 

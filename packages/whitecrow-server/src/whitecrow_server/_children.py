@@ -79,7 +79,7 @@ class Child:
         return self._process.poll() is None
 
     def ended(self) -> str:
-        """Say how it ended by itself: by which signal, above all."""
+        """Say how it ended by itself: with which status or signal."""
         try:
             status = self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:

@@ -62,7 +62,7 @@ def main(light: int, heavy: int, life: int) -> None:
     setup = wires[1].receive()
     log = None if setup["log"] is None else Path(setup["log"])
     try:
-        dataset, engine, mark = _opened(setup, wires[1])
+        dataset, engine, fingerprint = _opened(setup, wires[1])
     except WhitecrowError as error:
         wires[1].send({"failed": str(error), "cause": ""})
         return
@@ -78,7 +78,7 @@ def main(light: int, heavy: int, life: int) -> None:
         dataset, execution, log, source=_source(setup), limited=setup["engine"] == "local"
     )
     intake = intake_of(dataset)
-    wires[1].send({"ready": dataset.card.to_json(), "mark": mark, "intake": intake})
+    wires[1].send({"ready": dataset.card.to_json(), "fingerprint": fingerprint, "intake": intake})
     threading.Thread(target=_serve, args=(computation, wires[0], "light")).start()
     _serve(computation, wires[1], "heavy")
 
@@ -133,7 +133,7 @@ class _Computation:
             if "map" in asked and isinstance(self._dataset, Dataset):
                 return {"map": drawn(self._dataset, **asked["map"])}
             if "map" in asked:
-                words = "A map is drawn of records in memory: of the engines local and gpu."
+                words = "A map needs records in memory: use the engine local or gpu."
                 return {"refused": words}
             if "scores" in asked:
                 return {"scores": scored(self._source, self._dataset.card, **asked["scores"])}
@@ -147,13 +147,13 @@ class _Causes(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._said: list[str] = []
+        self._messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._said.append(self.format(record))
+        self._messages.append(self.format(record))
 
     def taken(self) -> list[str]:
-        causes, self._said = self._said, []
+        causes, self._messages = self._messages, []
         return causes
 
 
@@ -204,7 +204,7 @@ def _private_bytes() -> int:
 
 
 def _opened(setup: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
-    """Read the records, make the engine ready, and say what the records are recognised by."""
+    """Read the records and make the engine ready; return them and their fingerprint."""
     last: list[tuple[str, int]] = []
 
     def tell(stage: str, percent: int) -> None:
@@ -234,8 +234,8 @@ def _opened(setup: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]
     most = setup["records_at_most"]
     if dataset.card.most_records is None and dataset.count(()) > most:
         raise InvalidInput(
-            f"The data hold more than {most:,} records, the most that this service takes where the "
-            "card gives no bound. Write 'records_at_most' on the card: a public number, with room."
+            f"The data hold more than {most:,} records, the limit of this service for a card "
+            "without a bound. Write a public upper bound on the card as 'records_at_most'."
         )
     if setup["warm"]:
         warm(partial(tell, "compiling"))  # so that no analyst waits for the compiler
@@ -300,12 +300,12 @@ def scored(
 
     learned, opened = Detector.from_json(detector), open_source(source, card)
     left_out: Counter[str] = Counter()
-    limit = next((one.score for one in learned.thresholds if one.score is not None), None)
+    limit = next((cut.score for cut in learned.thresholds if cut.score is not None), None)
     number = unscored = outliers = 0
     best: list[dict[str, Any]] = []
     text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(("row", "score", "outlier", "why"))
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("row", "score", "outlier", "why"))
     for batch in opened.batches(list(learned.columns), lambda: left_out.update(("fields",))):
         table = pyarrow.Table.from_batches([batch])
         for part in learned.scored(table, why=max(top, _REASONS_A_BATCH)):
@@ -316,10 +316,10 @@ def scored(
                 unscored, outliers = unscored + (not scorable), outliers + outlier
                 row = {"row": number, "score": score, "outlier": outlier, "why": why or ""}
                 if whole:
-                    lines.writerow((number, f"{score:.6g}" if scorable else "", int(outlier), why))
+                    writer.writerow((number, f"{score:.6g}" if scorable else "", int(outlier), why))
                 elif scorable and why is not None:
                     best.append(row)
-        best = sorted(best, key=lambda one: -one["score"])[:top]
+        best = sorted(best, key=lambda row: -row["score"])[:top]
     summary = {"records": number, "unscored": unscored, "limit": limit, "outliers": outliers}
     return {**summary, "left_out": left_out.total(), "rows": best, "csv": text.getvalue()}
 

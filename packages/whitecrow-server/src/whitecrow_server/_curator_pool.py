@@ -29,7 +29,7 @@ from whitecrow_server._processes import DatasetProcess, LoadFailed
 from whitecrow_server._settings import Settings
 from whitecrow_server._untrusted_input import question_from, well_formed
 
-_LOOK_AGAIN_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 _RETRY_SECONDS = (5.0, 300.0)
 """A load that failed is tried again after so long, and twice as long each time up to the second:
 what was away (a database, a disk, a warehouse) comes back."""
@@ -95,7 +95,7 @@ class CuratorPool:
         )
 
     def start(self) -> None:
-        """Begin to load what the catalogue lists, and go on looking for changes."""
+        """Begin to load what the catalogue lists, and keep polling for changes."""
         self._thread.start()
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ class CuratorPool:
                     load = threading.Thread(target=self._load, args=(listing, state), daemon=True)
                     self._loads.append(load)
                     load.start()
-            self._wake.wait(_LOOK_AGAIN_SECONDS)
+            self._wake.wait(_POLL_SECONDS)
 
     def _load(self, listing: Listing, state: State) -> None:
         def tell(stage: str, percent: int) -> None:
@@ -195,9 +195,9 @@ class CuratorPool:
                 self._alive.add(process)
             if self._stop.is_set():  # closed meanwhile, without knowing of it
                 process.kill()
-            card, mark = process.load(tell)
+            card, fingerprint = process.load(tell)
             keep_unit(self._ledger, listing.name, card)
-            identity = seen.bound(self._ledger, listing.name, mark)
+            identity = seen.bound(self._ledger, listing.name, fingerprint)
             state.curator = Curator(
                 Opened(Elsewhere(card), self._ledger, listing.name, identity=identity),
                 analyst=listing.name,
@@ -236,20 +236,20 @@ class Dummies:
     def __init__(self, ledger: Ledger, settings: Settings) -> None:
         self._ledger, self._settings = ledger, settings
         seconds = min(settings.longest_seconds, _LONGEST_SECONDS)
-        self._lent = Limits(seconds, settings.most_bytes)
+        self._limits = Limits(seconds, settings.most_bytes)
         self._running: OrderedDict[tuple[str, str], DatasetProcess] = OrderedDict()
         self._lock = threading.Lock()
 
-    def answer(self, listing: Listing, card: Card | None, written: Mapping[str, Any]) -> Release:
+    def answer(self, listing: Listing, card: Card | None, raw: Mapping[str, Any]) -> Release:
         if card is None:
             raise NotReady("This dataset is being loaded; ask again in a moment.")
-        question = question_from(written)
+        question = question_from(raw)
 
         def priced() -> tuple[Guarantee, Limits]:
             question.check(card)
             few = replace(card, size_public=False, size=None, records_at_most=DUMMY_RECORDS)
             most = type_of(question).limits(question, few)
-            return question.price(card), most.within(self._lent, question.kind)
+            return question.price(card), most.within(self._limits, question.kind)
 
         price, limits = well_formed(priced)
         profile = accepted_profile(card, self._ledger, listing.name)

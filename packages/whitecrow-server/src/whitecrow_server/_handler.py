@@ -1,4 +1,4 @@
-"""Taking a request in: who sent it, how often they may, and what they get back.
+"""Handling a request: who sent it, how often they may, and what they get back.
 
 A person is known by their headers before anything of a body is read. Everything that waits
 (database, computation) runs in a thread of the lane for its sort of work, where people take turns.
@@ -113,7 +113,7 @@ class RequestHandler:
     def _person(
         self, request: Request, bearer: HTTPAuthorizationCredentials | None, scope: str
     ) -> Person:
-        """Return who sent a request; a token of this scope will do."""
+        """Return who sent a request; a token of this scope is enough."""
         try:
             if bearer is None:
                 raise NotSignedIn("Sign in with a token: Authorization: Bearer wc_...")
@@ -162,11 +162,11 @@ class RequestHandler:
         return lane.of(who.name)
 
     async def probe(self, work: Callable[[], Any]) -> Response:
-        """Reply to whoever watches over the service; anybody may."""
+        """Reply to a health check, which needs no sign-in."""
         return await _replied(self.lanes.probes.of("anybody").run, work)
 
     async def stranger(self, request: Request, lane: Lane, work: Callable[[], T]) -> T:
-        """Do something for somebody who is not signed in, as often as an address may."""
+        """Serve a caller who is not signed in, within the rate of their address."""
         address = counted_address(request)
 
         def job() -> T:
@@ -176,12 +176,12 @@ class RequestHandler:
         return await lane.run(address, job)
 
     async def at_provider(self, request: Request, work: Callable[[], Any]) -> Response:
-        """Reply to a terminal for which the provider of single sign-on is spoken to."""
+        """Reply to a terminal that signs in through the provider of single sign-on."""
         return await _replied(lambda job: self.stranger(request, self.lanes.provider, job), work)
 
     @asynccontextmanager
     async def uploading(self, who: Person) -> AsyncIterator[None]:
-        """Take a file in: few at once, for their pieces come as fast as they can be sent."""
+        """Receive a file: few at once, for their pieces come as fast as they can be sent."""
         if self._uploads[who.name] >= _UPLOADS_EACH or self._uploads.total() >= _UPLOADS:
             raise TooMany(after=10)
         self._uploads[who.name] += 1
@@ -224,22 +224,22 @@ class RequestHandler:
         return await _replied(share.run, lambda: self.service.plan(who, name, raw))
 
     async def prepared(self, who: Person, job: Callable[[], T]) -> T:
-        """Find out what may be known of a question before it gets a slot."""
+        """Look up and price a question before it gets a slot."""
         return await self.lanes.preparing.of(who.name).run(job)
 
     def prepare(
-        self, who: Person, name: str, written: Mapping[str, Any], *, at_once: bool = False
+        self, who: Person, name: str, raw: Mapping[str, Any], *, at_once: bool = False
     ) -> tuple[Asking, Release | None]:
-        """Read and price a question; return its answer too if that is out: it waits for nothing.
+        """Read and price a question; return its answer too if it is released already.
 
         What public facts refuse is refused here: a slot would be kept until its reply is due. Where
         replies are not padded a slot is given back at once, and asking refuses.
         """
         try:
-            asking = self.service.prepare(who, name, written, at_once=at_once)
+            asking = self.service.prepare(who, name, raw, at_once=at_once)
             out = None if asking.deadline is None else self.service.stored(asking)
         except WhitecrowError as error:
-            self.metrics.asked(_kind(written), public_name(error))
+            self.metrics.asked(_kind(raw), public_name(error))
             raise
         if out is not None:
             self.metrics.asked(asking.inquiry.question.kind, "free")
@@ -305,9 +305,9 @@ async def _replied(
     return Response(body, status, media_type=media)
 
 
-def _kind(written: Mapping[str, Any]) -> str:
+def _kind(raw: Mapping[str, Any]) -> str:
     """The kind a question says it is, if there is such a kind."""
-    kind = written.get("kind")
+    kind = raw.get("kind")
     return kind if isinstance(kind, str) and kind in kinds() else "unknown"
 
 
@@ -343,8 +343,8 @@ def unread(error: WhitecrowError) -> Response:
 # so much less lies in the bucket when it is full.
 
 _BUCKET = struct.Struct("<8sddd")  # whose, how many requests are left, since when, borrowed then
-_ROWS, _PLACES = 2048, 8  # a bucket lies at one of eight places of its row
-_SIZE = _ROWS * _PLACES * _BUCKET.size
+_ROWS, _SLOTS = 2048, 8  # a bucket lies in one of eight slots of its row
+_SIZE = _ROWS * _SLOTS * _BUCKET.size
 
 Lend = Callable[[str, int], tuple[int, float]]
 """Given whose bucket and how many are wanted: how many there are, and seconds until one is."""
@@ -393,13 +393,13 @@ class Limits:
 
     @property
     def capacity(self) -> int:
-        """How many a shared bucket holds: the burst, less what machines may hold in hands."""
+        """The size of a shared bucket: the burst, less what machines may have borrowed."""
         return self._burst - self._most + 1
 
     def _take_borrowed(self, key: bytes, lend: Lend) -> None:
         lasts = max(1, self._most - 1) / self._rate
         with self._held():
-            at, left, since, size = self._found(key)
+            at, left, since, size = self._slot(key)
             now = self._clock()
             if left > 0 and now - since < lasts:
                 self._put(at, key, left - 1, since, size)
@@ -412,7 +412,7 @@ class Limits:
             # The database is asked outside: nobody else waits for it.
             granted, wait = lend(key.hex(), wanted)
             with self._held():
-                at, left, since, size = self._found(key)
+                at, left, since, size = self._slot(key)
                 if granted and left > 0:  # another thread has borrowed meanwhile
                     self._put(at, key, left + granted - 1, since, size + granted)
                 elif granted:
@@ -439,7 +439,7 @@ class Limits:
     def _counted(self, key: bytes) -> float:
         """Take one from a bucket and return how many are left; if none was, minus what lacks."""
         now = self._clock()
-        at, held, since, size = self._found(key)
+        at, held, since, size = self._slot(key)
         left = float(self._burst)
         if size:
             left = min(left, held + max(0.0, now - since) * self._rate)
@@ -447,15 +447,15 @@ class Limits:
         self._put(at, key, after, now, 1)
         return after if left >= 1 else left - 1
 
-    def _found(self, key: bytes) -> tuple[int, float, float, float]:
-        """Where a bucket lies, and what it holds; zeros where it is not there yet."""
-        row = int.from_bytes(key[:4], "little") % _ROWS * _PLACES
-        places = [(row + place) * _BUCKET.size for place in range(_PLACES)]
-        held = [_BUCKET.unpack_from(self._table, place) for place in places]
-        at = next((i for i, one in enumerate(held) if one[0] == key), None)
+    def _slot(self, key: bytes) -> tuple[int, float, float, float]:
+        """The offset of a bucket and its content; zeros if it is new."""
+        row = int.from_bytes(key[:4], "little") % _ROWS * _SLOTS
+        offsets = [(row + slot) * _BUCKET.size for slot in range(_SLOTS)]
+        held = [_BUCKET.unpack_from(self._table, offset) for offset in offsets]
+        at = next((i for i, bucket in enumerate(held) if bucket[0] == key), None)
         if at is not None:
-            return places[at], *held[at][1:]
-        return places[min(range(_PLACES), key=lambda i: held[i][2])], 0.0, 0.0, 0.0
+            return offsets[at], *held[at][1:]
+        return offsets[min(range(_SLOTS), key=lambda i: held[i][2])], 0.0, 0.0, 0.0
 
     def _put(self, at: int, key: bytes, left: float, since: float, size: float) -> None:
         _BUCKET.pack_into(self._table, at, key, left, since, size)

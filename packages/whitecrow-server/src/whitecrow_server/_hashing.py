@@ -1,4 +1,4 @@
-"""Passwords, hashed in a process of low priority: strangers may have it done, and nobody waits.
+"""Passwords, hashed in a process of low priority: anybody may cause it, and nobody waits.
 
 A hash takes four threads and 64 MiB for a moment, on purpose, and is made for names that nobody has
 too. Among the threads that reply it would take the processors from them. A thread of low priority
@@ -57,7 +57,7 @@ class Hasher:
             return process.asked(asked, _LONGEST_SECONDS)
         except (EOFError, OSError):
             pass
-        raise NotReady("The password could not be looked at; try again in a moment.", after=5)
+        raise NotReady("The password could not be checked; try again in a moment.", after=5)
 
 
 def _reply(hasher: PasswordHasher, asked: dict[str, str]) -> str | bool:

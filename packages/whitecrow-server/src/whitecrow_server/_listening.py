@@ -60,20 +60,20 @@ def bound(host: str, port: int, workers: int = 1) -> list[socket.socket]:
     listening: list[socket.socket] = []
     try:
         for _ in range(workers):
-            listening.append(one := socket.socket(family, socket.SOCK_STREAM))
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.append(listener := socket.socket(family, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if len(listening) > 1:
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            one.bind((host, port))
-            port = one.getsockname()[1]
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listener.bind((host, port))
+            port = listener.getsockname()[1]
             if workers > 1:  # the first only now: its port must have been nobody else's
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        for one in listening:
-            one.listen(2048)
-            one.set_inheritable(True)
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for listener in listening:
+            listener.listen(2048)
+            listener.set_inheritable(True)
     except OSError as error:
-        for one in listening:
-            one.close()
+        for listener in listening:
+            listener.close()
         taken = error.errno == errno.EADDRINUSE
         why = "something else listens there" if taken else os.strerror(error.errno or 0).lower()
         raise InvalidInput(
@@ -154,7 +154,7 @@ class Workers(Multiprocess):
                 self.should_exit.set()
                 return
             why = "does not answer" if ended is None else f"ended with status {ended}"
-            _LOG.warning("Worker %s %s; it is started anew.", worker.pid, why)
+            _LOG.warning("Worker %s %s; it is restarted.", worker.pid, why)
             self.processes[number] = self._started(number)
 
     def _hangs(self, number: int, worker: Process) -> bool:
@@ -178,10 +178,10 @@ class Workers(Multiprocess):
             self.processes[number] = self._started(number)
 
     def handle_ttin(self) -> None:
-        """Ignore the wish for one more worker: there is no socket for it."""
+        """Ignore a request for one more worker: there is no socket for it."""
 
     def handle_ttou(self) -> None:
-        """Ignore the wish for one less: nobody would answer on its socket."""
+        """Ignore a request for one worker less: nobody would answer on its socket."""
 
 
 HEADER_SECONDS = 10.0
@@ -212,12 +212,12 @@ class GuardedProtocol(_Protocol):  # type: ignore[misc]
             return
         self._waiting_bytes += len(data)
         if self.cycle is not before:  # the headers are complete
-            self._settle()
+            self._stop_timer()
         elif self._waiting_bytes > HEADER_BYTES:
             self._give_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._settle()
+        self._stop_timer()
         super().connection_lost(exc)
 
     def _idle(self) -> bool:
@@ -227,12 +227,12 @@ class GuardedProtocol(_Protocol):  # type: ignore[misc]
         self._waiting_bytes = 0
         self._timer = self.loop.call_later(HEADER_SECONDS, self._give_up)
 
-    def _settle(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _give_up(self) -> None:
-        self._settle()
+        self._stop_timer()
         if not self.transport.is_closing():
             self.transport.close()

@@ -33,9 +33,9 @@ LOG: Any = structlog.get_logger("whitecrow_server")
 _ENCODE = json.JSONEncoder(sort_keys=True, default=repr).encode
 
 
-def _written(line: Any, **options: Any) -> str:
+def _as_json(value: Any, **options: Any) -> str:
     """Write a line; made once, for an encoder costs more than what it writes."""
-    return _ENCODE(line)
+    return _ENCODE(value)
 
 
 def configure(*, level: str = "info") -> None:
@@ -44,7 +44,7 @@ def configure(*, level: str = "info") -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(_written),
+            structlog.processors.JSONRenderer(_as_json),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
@@ -83,7 +83,7 @@ def keep_for_custodian(settings: Settings) -> None:
     if settings.beside_ledger is not None:
         return
     with _ATTACHING:
-        held = {one.path for one in CUSTODIAN_LOG.handlers if isinstance(one, _PrivateFile)}
+        held = {log.path for log in CUSTODIAN_LOG.handlers if isinstance(log, _PrivateFile)}
         if settings.log_file not in held:
             CUSTODIAN_LOG.addHandler(_PrivateFile(settings.log_file))
 
@@ -98,7 +98,7 @@ EVENTS = {
     "sign-in": "somebody signed in, or tried to: with a password, or through the provider",
     "sign-out": "a session was ended by its owner",
     "refusal": "a request was refused: not signed in, not allowed, over budget or too often",
-    "people.invite": "somebody was made known",
+    "people.invite": "a person was added",
     "people.invitation": "an invitation was made",
     "people.accept": "an invitation was accepted",
     "people.activation": "somebody was deactivated or activated again",
@@ -118,7 +118,7 @@ EVENTS = {
     "access.change": "who may know of a dataset was changed",
     "data.change": "the records of a dataset changed, and a custodian said so",
     "spend.void": "a spend without an answer was given back",
-    "failure.review": "a failure was looked at",
+    "failure.review": "a failure was reviewed",
     "ledger.export": "entries of an account were read by a custodian or auditor",
     "trail.export": "the trail of administrators was read",
     "facts.view": "a custodian looked at facts: the privacy map, or what became of rows at load",
@@ -132,7 +132,7 @@ Sink = Callable[[dict[str, Any]], None]
 
 
 class Events:
-    """Tells the sinks.
+    """Sends events to the sinks.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class Events:
         self._sinks.append(sink)
 
     def tell(self, event: str, *, outcome: str = "success", **more: str) -> None:
-        """Tell what happened; ``more`` are fields of the schema, the empty ones are left out."""
+        """Log an event; ``more`` are fields of the schema, the empty ones are left out."""
         if not self._sinks:
             return
         assert event in EVENTS
@@ -165,7 +165,7 @@ class Events:
 
     @contextmanager
     def during(self, *events: str, **more: str) -> Iterator[dict[str, str]]:
-        """Tell what becomes of what is done inside; more may be learnt on the way."""
+        """Log the outcome of a block, which may add fields."""
         details = dict(more)
         try:
             yield details
@@ -178,7 +178,7 @@ class Events:
 
 
 def told(event: str, about: str = "target", *, roles: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Tell what becomes of a method whose first argument is who acts, the second about what.
+    """Log the outcome of a method; its first argument is who acts, its second on what.
 
     With ``roles`` nobody else may.
     """
@@ -232,8 +232,8 @@ def _line(event: dict[str, Any]) -> str:
 class _Syslog:
     """The machine's own log, or a collector at host:port (UDP), with the facility authpriv."""
 
-    def __init__(self, written: str) -> None:
-        host, _, port = written.removeprefix("syslog").removeprefix("://").partition(":")
+    def __init__(self, destination: str) -> None:
+        host, _, port = destination.removeprefix("syslog").removeprefix("://").partition(":")
         address: Any = (host, int(port) if port.isdigit() else 514) if host else "/dev/log"
         try:
             self._handler = logging.handlers.SysLogHandler(address, facility="authpriv")
@@ -243,5 +243,5 @@ class _Syslog:
         self.close = self._handler.close
 
     def __call__(self, event: dict[str, Any]) -> None:
-        line = logging.LogRecord("whitecrow", logging.INFO, "", 0, _line(event), None, None)
-        self._handler.emit(line)
+        record = logging.LogRecord("whitecrow", logging.INFO, "", 0, _line(event), None, None)
+        self._handler.emit(record)

@@ -54,7 +54,7 @@ class Members:
     @told("people.activation", roles=CUSTODIAN)
     def disable(self, who: Person, name: str, disabled: bool) -> Person:
         if name == who.name:
-            raise InvalidInput("Nobody shuts themselves out; another custodian may.")
+            raise InvalidInput("You cannot deactivate yourself; another custodian can.")
         act = Act(who.signature, "deactivate" if disabled else "activate", name)
         return self._people.disable(name, disabled, act=act)
 
@@ -62,9 +62,9 @@ class Members:
     def remove(self, who: Person, name: str, *, reason: str) -> None:
         """Remove a person; the accounts keep what was asked and spent in their name."""
         if name == who.name:
-            raise InvalidInput("Nobody removes themselves; another custodian may.")
+            raise InvalidInput("You cannot remove yourself; another custodian can.")
         if not reason.strip():
-            raise InvalidInput("Say why the person is removed: the trail keeps the reason.")
+            raise InvalidInput("Give a reason for the removal: the trail keeps it.")
         self._people.remove(name, act=Act(who.signature, "remove", name, {"reason": reason}))
 
     @told("people.password", roles=CUSTODIAN)
@@ -82,7 +82,9 @@ class Members:
     @told("people.second-factor", roles=CUSTODIAN)
     def reset_second_factor(self, who: Person, name: str) -> None:
         if name == who.name:
-            raise InvalidInput("Another custodian takes your second factor away, not you.")
+            raise InvalidInput(
+                "You cannot take your own second factor away; another custodian can."
+            )
         self._people.get(name)
         self._sessions.end_second_factor(name, by=who.signature)
 
@@ -147,6 +149,6 @@ class Members:
         if who.role == "custodian":
             self._people.get(name)
         elif who.role == "auditor" and name != who.name:
-            raise Forbidden("An auditor does not handle other people's tokens.")
+            raise Forbidden("An auditor cannot manage other people's tokens.")
         elif name != who.name:
             raise nobody(name)

@@ -41,5 +41,5 @@ def source_to_json(source: Path | SqlQuery | Synthetic) -> dict[str, Any]:
     return {"url": source.url, "query": source.query}
 
 
-def source_from_json(place: Mapping[str, Any]) -> Path | SqlQuery:
-    return Path(place["path"]) if "path" in place else SqlQuery(place["url"], place["query"])
+def source_from_json(source: Mapping[str, Any]) -> Path | SqlQuery:
+    return Path(source["path"]) if "path" in source else SqlQuery(source["url"], source["query"])

@@ -31,7 +31,7 @@ class Metrics:
     def __init__(self, telemetry: Telemetry | None = None) -> None:
         self._telemetry = telemetry
         self._registry = CollectorRegistry()
-        self._lines: dict[tuple[Any, tuple[str, ...]], Any] = {}
+        self._children: dict[tuple[Any, tuple[str, ...]], Any] = {}
         counter = partial(Counter, registry=self._registry)
         self._requests = counter(
             "whitecrow_requests_total",
@@ -74,10 +74,10 @@ class Metrics:
 
     def _labelled(self, family: Any, *labels: str) -> Any:
         """One line of a family; looked up once, for there are few and requests are many."""
-        line = self._lines.get((family, labels))
-        if line is None:
-            line = self._lines[family, labels] = family.labels(*labels)
-        return line
+        child = self._children.get((family, labels))
+        if child is None:
+            child = self._children[family, labels] = family.labels(*labels)
+        return child
 
     def text(self) -> bytes:
         """All numbers, of all workers where there are several, in Prometheus' text format."""

@@ -69,7 +69,7 @@ class Onboarding:
 
     def clean_uploads(self) -> None:
         """Remove what was sent and never registered, or did not arrive whole."""
-        sources = [one.source for one in self._service.catalogue.all()]
+        sources = [listing.source for listing in self._service.catalogue.all()]
         files = [str(source["file"]) for source in sources if "file" in source]
         clean(self._service.settings, files)
 
@@ -106,7 +106,7 @@ class Onboarding:
         over = compared(curator.card, metric) if columns is None else tuple(columns)
         if len(over) > MOST_COMPARED:
             raise InvalidInput(
-                f"A service advises over at most {MOST_COMPARED} columns; name those that matter."
+                f"A service compares at most {MOST_COMPARED} columns; name those that matter."
             )
         mine = who.name if who.role == "analyst" else None
         newest = self._service.told.drafts(name, analyst=mine, limit=1)
@@ -127,7 +127,7 @@ _REASON = "Learning without a card: what the next question looks at"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be learned, of which source, and how that is written."""
+    """What to learn, from which source, and the format of its file."""
 
     name: str
     source: Mapping[str, Any]
@@ -175,7 +175,7 @@ class Undescribed:
             raise InvalidInput("The budget is smaller than the price of the detector.")
         account = _Account(self._service, who, wanted, self.schema(who, wanted), at_once=at_once)
         with self._lock:
-            busy = [one for one in self._learning.values() if not (one.failed or one.release)]
+            busy = [job for job in self._learning.values() if not (job.failed or job.release)]
             if len(busy) >= _AT_ONCE:
                 raise TooMany(after=30)
             learning = self._learning[wanted.name] = account.learning
@@ -195,11 +195,11 @@ class Undescribed:
 
 
 def bare(schema: Card) -> Any:
-    """A table without a record that has a card's names and types."""
+    """An empty table with a card's names and types."""
     import pyarrow
 
     types = {"integer": pyarrow.int64(), "number": pyarrow.float64(), "date": pyarrow.date32()}
-    fields = [(one.name, types.get(one.type, pyarrow.string())) for one in schema.columns]
+    fields = [(column.name, types.get(column.type, pyarrow.string())) for column in schema.columns]
     return pyarrow.schema(fields).empty_table()
 
 
@@ -216,7 +216,7 @@ class _Account:
         self.listed: Future[None] = Future()  # or why the dataset could not be listed
 
     def run(self) -> None:
-        """Learn; what becomes of it stands in ``learning``."""
+        """Learn; ``learning`` holds the progress and the outcome."""
         try:
             self.learning.release = learned_by(self, self._wanted.asked, self._say)
         except WhitecrowError as error:
@@ -289,7 +289,7 @@ _BYTES_PER_SECOND = 8 << 20
 _ENDINGS = {"csv": ".csv", "parquet": ".parquet"}
 
 
-async def kept(pieces: AsyncIterator[bytes], kind: str, settings: Settings, threads: Share) -> str:
+async def saved(pieces: AsyncIterator[bytes], kind: str, settings: Settings, threads: Share) -> str:
     """Write a body to a new file of the data folder, piece by piece; return the file's name.
 
     A file that did not arrive whole is removed.
@@ -311,12 +311,11 @@ async def kept(pieces: AsyncIterator[bytes], kind: str, settings: Settings, thre
                 await threads.run(lambda part=piece: file.write(part))  # type: ignore[misc]
                 await asyncio.sleep(began + size / _BYTES_PER_SECOND - time.monotonic())
         if not size:
-            raise InvalidInput("The file is empty: nothing was kept.")
+            raise InvalidInput("The file is empty; nothing was stored.")
         unfinished.rename(folder / name)
     except OSError:
         raise LedgerUnusable(
-            "The service cannot write to its data folder: a file must be put there by whoever "
-            "runs it."
+            "The service cannot write to its data folder; ask its operator to put the file there."
         ) from None
     finally:
         with suppress(OSError):

@@ -39,7 +39,7 @@ SIGN_IN = "Sign in with a token: it is missing, unknown, expired or revoked."
 
 @dataclass(frozen=True)
 class Credential:
-    """By what somebody is known in a request."""
+    """What identifies somebody in a request."""
 
     token: str | None  # the token's id; None for a session at a browser, which a password began
     expires: float  # when it ends
@@ -74,7 +74,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token; its text is shown once and kept by nobody here.
+    """What is known of a token; its text is shown once and never stored.
 
     ``made_by`` read its text when it was made. It ends with ``parent``, if it was made with one.
     """
@@ -119,7 +119,7 @@ def good_name(name: object, what: str) -> str:
 class People:
     def __init__(self, store: Store, *, longest: int = 365) -> None:
         self._store, self._longest = store, longest
-        self._known: VersionedCache[str, Person] = VersionedCache(store.version)
+        self._people: VersionedCache[str, Person] = VersionedCache(store.version)
 
     # People
 
@@ -251,7 +251,7 @@ class People:
         nothing is gained by a slow one.
         """
         key = hashed(token)
-        person = self._known.get(key, lambda: self._look_up(key))
+        person = self._people.get(key, lambda: self._look_up(key))
         if person.credential is None or person.credential.expires <= time.time():
             raise NotSignedIn(SIGN_IN)
         if person.credential.scope not in ("", scope):
@@ -327,7 +327,7 @@ def _person(row: Row[Any]) -> Person:
 
 
 def hashed(text: str) -> str:
-    """By what a random text is kept: whoever reads the database cannot use it."""
+    """The hash stored for a random text: whoever reads the database cannot use it."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
@@ -347,7 +347,7 @@ class Act:
 
 
 def record(connection: Connection, act: Act | None) -> None:
-    """Write an act down, in the transaction that does it; None is not an administrator's act."""
+    """Record an act in the transaction that does it; None is not an administrator's act."""
     if act is None:
         return
     if connection.dialect.name == "postgresql":
@@ -380,11 +380,11 @@ class Trail:
         """The first number whose hash does not fit what is there; None if all do."""
         before, last = "", 0
         with self._store.transaction(write=False) as connection:
-            for found in connection.execute(select(trail).order_by(trail.c.seq)):
-                row = dict(found._mapping)
+            for entry in connection.execute(select(trail).order_by(trail.c.seq)):
+                row = dict(entry._mapping)
                 if row["seq"] != last + 1 or row.pop("hash") != _hash(before, row):
-                    return int(found.seq)
-                before, last = found.hash, found.seq
+                    return int(entry.seq)
+                before, last = entry.hash, entry.seq
         return None
 
 

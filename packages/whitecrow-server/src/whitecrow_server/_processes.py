@@ -55,7 +55,7 @@ class DatasetProcess:
         self._child = Child("whitecrow_server._computation", 2)
         light, heavy = self._child.wires
         self._wires = {"light": light, "heavy": heavy}
-        self._turns = {lane: threading.Lock() for lane in self._wires}
+        self._locks = {lane: threading.Lock() for lane in self._wires}
         self._setup = {
             "name": listing.name,
             "source": source_to_json(source),
@@ -69,7 +69,7 @@ class DatasetProcess:
         }
 
     def load(self, tell: Tell) -> tuple[Card, str]:
-        """Let it read the records; return the card they are held to and what they are known by."""
+        """Have it read the records; return the card they are held to and their fingerprint."""
         wire = self._wires["heavy"]
         try:
             wire.send(self._setup)
@@ -77,7 +77,7 @@ class DatasetProcess:
                 message = wire.receive(_START_SECONDS)
                 if "ready" in message:
                     self.intake = message["intake"]
-                    return Card.from_json(message["ready"]), message["mark"]
+                    return Card.from_json(message["ready"]), message["fingerprint"]
                 if "failed" in message:
                     if message["cause"]:
                         CUSTODIAN_LOG.error("a dataset could not be loaded: %s", message["cause"])
@@ -87,7 +87,7 @@ class DatasetProcess:
             how = self._end_of(error)
             write_down(self._log, self._name, f"the process that read the records {how}")
         self.kill()
-        raise LoadFailed("the process that read it ended; is there memory enough?")
+        raise LoadFailed("the process that read it ended; is there enough memory?")
 
     @property
     def alive(self) -> bool:
@@ -127,7 +127,7 @@ class DatasetProcess:
 
     def _asked(self, message: Mapping[str, Any], lane: str, limits: Limits) -> Any:
         sent = {**message, "seconds": _finite(limits.seconds), "bytes": _finite(limits.bytes)}
-        with self._turns[lane]:
+        with self._locks[lane]:
             try:
                 self._wires[lane].send(sent)
                 return self._wires[lane].receive(self._longest)
@@ -148,7 +148,7 @@ class DatasetProcess:
 
     def retire(self) -> None:
         """End it when nothing is being computed."""
-        with self._turns["light"], self._turns["heavy"]:
+        with self._locks["light"], self._locks["heavy"]:
             self.kill()
 
     def kill(self) -> None:

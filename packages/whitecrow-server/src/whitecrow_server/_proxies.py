@@ -28,12 +28,12 @@ def networks(names: Iterable[str]) -> tuple[Network, ...]:
     (IPv4Network('10.0.0.0/8'), IPv6Network('::1/128'))
     """
     trusted = []
-    for one in names:
+    for network in names:
         try:
-            trusted.append(ipaddress.ip_network(one, strict=False))
+            trusted.append(ipaddress.ip_network(network, strict=False))
         except ValueError:
             raise invalid(
-                "Settings", "proxies", "addresses or networks such as 10.0.0.0/8", one
+                "Settings", "proxies", "addresses or networks such as 10.0.0.0/8", network
             ) from None
     return tuple(trusted)
 
@@ -87,11 +87,11 @@ class TrustedProxies:
 def _listed(scope: Scope, name: bytes) -> list[str]:
     """The values of a header, of all its lines, from left to right."""
     lines = [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
-    return [one.strip() for one in ",".join(lines).split(",") if one.strip()]
+    return [address.strip() for address in ",".join(lines).split(",") if address.strip()]
 
 
 def _address(given: str) -> Address | None:
-    """Read an address, which may have a port; IPv4 in the clothes of IPv6 is IPv4."""
+    """Read an address, which may have a port; an IPv4-mapped IPv6 address is IPv4."""
     text = given.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -45,10 +45,10 @@ def due(elapsed: float, deadline: float) -> float:
 
 
 def reply_moment(began: datetime, deadline: float, margin: float) -> ToldAt:
-    """From when on others may be told what an ask wrote: when its reply is due."""
+    """When others may learn what an ask wrote: once its reply is due."""
 
-    def moment(written: datetime) -> datetime:
-        elapsed = (written - began).total_seconds()
+    def moment(stamp: datetime) -> datetime:
+        elapsed = (stamp - began).total_seconds()
         return began + timedelta(seconds=due(elapsed, deadline) + margin)
 
     return moment
@@ -213,14 +213,14 @@ async def _unless(left: Left | None, free: asyncio.Semaphore) -> None:
     if left is None:
         await free.acquire()
         return
-    turn, gone = asyncio.ensure_future(free.acquire()), asyncio.ensure_future(left())
+    acquired, gone = asyncio.ensure_future(free.acquire()), asyncio.ensure_future(left())
     try:
-        await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not turn.done():
-            raise Unreachable("Whoever asked has hung up; nothing was spent.")
+        await asyncio.wait({acquired, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not acquired.done():
+            raise Unreachable("The client closed the connection; nothing was spent.")
     except BaseException:
         # Cancelled in the moment in which the turn came: nobody would ever give it back.
-        if not turn.cancel():
+        if not acquired.cancel():
             free.release()
         raise
     finally:
@@ -295,7 +295,7 @@ class Lane:
                 if who in self._queues:  # it may have waited for this share alone
                     self._changed.notify()
             if not job.loop.is_closed():
-                job.loop.call_soon_threadsafe(_settle, job.future, result, error)
+                job.loop.call_soon_threadsafe(_resolve, job.future, result, error)
             del job, result, error  # nothing of a request is kept while waiting
 
     def _next(self) -> tuple[str, _Job]:
@@ -334,7 +334,7 @@ class Share:
         self.lane.refuse_if_full(self.who)
 
 
-def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
     if future.done():  # whoever waited for it was cancelled
         return
     if error is not None:

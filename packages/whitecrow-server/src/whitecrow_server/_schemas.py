@@ -39,8 +39,8 @@ class StrictRequest(Request):
 def _schemas(*, public: bool) -> dict[str, Any]:
     """The JSON Schema of any question; for prices with the public guesses that each takes."""
     schemas = []
-    for kind, one in loaded().items():
-        question = one.question
+    for kind, type_ in loaded().items():
+        question = type_.question
         schema = question.json_schema(kind=kind)
         if public:
             schema["title"] = f"Priced{schema['title']}"
@@ -53,7 +53,7 @@ def _schemas(*, public: bool) -> dict[str, Any]:
     return {"title": "PricedQuestion" if public else "Question", "oneOf": schemas}
 
 
-Written = Annotated[dict[str, Any], WithJsonSchema(_schemas(public=False))]
+RawQuestion = Annotated[dict[str, Any], WithJsonSchema(_schemas(public=False))]
 """A question, as JSON."""
 
 Priced = Annotated[dict[str, Any], WithJsonSchema(_schemas(public=True))]
@@ -72,7 +72,7 @@ BudgetAsWritten = str | int | dict[str, str | int]
 class Batch(_Strict):
     """Questions that would be asked together."""
 
-    questions: Annotated[list[Written], Field(max_length=MOST_QUESTIONS)]
+    questions: Annotated[list[RawQuestion], Field(max_length=MOST_QUESTIONS)]
 
 
 class Registration(_Strict):

@@ -48,7 +48,7 @@ _BROKEN = "The service failed. The custodian's log has the cause."
 """All that anybody outside learns of a fault of ours."""
 
 
-class _Turns:
+class _Queue:
     """Requests of one address begin one after the other, with a step of all others in between.
 
     Sixty that come in one moment would otherwise be read, routed and refused in one go, while
@@ -61,9 +61,9 @@ class _Turns:
     async def wait(self, address: str) -> None:
         loop = asyncio.get_running_loop()
         if address in self._waiting:
-            turn = loop.create_future()
-            self._waiting[address].append(turn)
-            await turn
+            waiter = loop.create_future()
+            self._waiting[address].append(waiter)
+            await waiter
         else:
             self._waiting[address] = deque()
             loop.call_soon(self._next, loop, address)
@@ -84,7 +84,7 @@ class SecurityMiddleware:
         self, app: ASGIApp, *, settings: Settings, metrics: Metrics, events: Events
     ) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
-        self._events, self._turns = events, _Turns()
+        self._events, self._queue = events, _Queue()
         named = dict(HEADERS)
         if settings.provider is not None:
             # Signing out leads on to the provider, and browsers hold forms to where they lead.
@@ -100,7 +100,7 @@ class SecurityMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        await self._turns.wait(counted_address(HTTPConnection(scope)))
+        await self._queue.wait(counted_address(HTTPConnection(scope)))
         started = time.perf_counter()
         self._metrics.began()
         status = 500

@@ -134,7 +134,7 @@ class Service:
     def datasets(self, who: Person) -> list[dict[str, Any]]:
         """The datasets a person may know of."""
         listed = self.catalogue.all(analyst=who.name if who.role == "analyst" else "")
-        return [_line(one, self.pool.state(one)) for one in listed]
+        return [_summary(listing, self.pool.state(listing)) for listing in listed]
 
     def dataset(self, who: Person, name: str) -> dict[str, Any]:
         """One dataset: card, policy, what remains; for the custodian also source and readers."""
@@ -142,7 +142,7 @@ class Service:
         state, snapshot = self.pool.state(listing), self.ledger.snapshot(name)
         card = self._known_card(listing)
         shown: dict[str, Any] = {
-            **_line(listing, state),
+            **_summary(listing, state),
             "card": None if card is None else card.to_json(),
             "policy": _policy(snapshot.rules, who),
             "deadlines": deadlines_over(self.settings, card),
@@ -167,7 +167,7 @@ class Service:
         return self.catalogue.get(name, analyst=who.name if who.role == "analyst" else "")
 
     def curator(self, who: Person, name: str, *roles: str) -> Curator:
-        """The curator of a dataset; for code inside the service, never for an analyst's hands."""
+        """The curator of a dataset; for code inside the service, never given to an analyst."""
         return self.pool.curator(self.listing(who, name, *roles))
 
     def _known_card(self, listing: Listing) -> Card | None:
@@ -181,7 +181,7 @@ class Service:
 
     def alone(self, who: Person, name: str) -> bool:
         """Whether a custodian is the only person there is: nobody else could learn from time."""
-        others = any(one.name != who.name for one in self.people.all())
+        others = any(person.name != who.name for person in self.people.all())
         return who.role == "custodian" and not others and not self.people.may_see(name)
 
     def prepare(
@@ -192,7 +192,7 @@ class Service:
         *,
         at_once: bool = False,
     ) -> Asking:
-        """Find out what may be known of a question before it is asked, once for all its way.
+        """Read, look up and price a question, once for its whole way to the answer.
 
         ``at_once`` is the wish of a custodian who is alone here not to have the reply held back.
         What public facts refuse is refused here: it needs no slot, and its time tells nothing.
@@ -210,7 +210,7 @@ class Service:
         return Asking(who, listing, curator, inquiry, deadline, version)
 
     def renewed(self, asking: Asking, who: Callable[[], Person]) -> Asking:
-        """Look again when a question has waited: a token may have ended, access or data changed.
+        """Check again after a question has waited: its token, access or data may have changed.
 
         Nothing is read anew unless something has changed; ``who`` says then who asks.
         """
@@ -262,7 +262,7 @@ class Service:
         curator = self.curator(who, name, "analyst", "custodian")
         if len(batch) > _SHORT_PLAN:
             return self.aside.done("plan", curator, who.name, batch=batch.decode("latin-1"))
-        questions = [priced_question(curator, one) for one in batch_in(batch)]
+        questions = [priced_question(curator, entry) for entry in batch_in(batch)]
         return curator.plan(questions, analyst=who.name).to_json()
 
     def deadline(
@@ -273,7 +273,7 @@ class Service:
         return well_formed(lambda: deadline_of(self.settings, question.kind, card, question))
 
     def dummy(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
-        """Answer a question about synthetic records: free, and no record of the data is near it."""
+        """Answer a question about synthetic records: free, and without any record of the data."""
         listing = self.listing(who, name, "analyst", "custodian")
         return self.dummies.answer(listing, self._known_card(listing), written)
 
@@ -519,7 +519,7 @@ class Service:
 # What each role is shown of a dataset and its account
 
 
-def _line(listing: Listing, state: State) -> dict[str, Any]:
+def _summary(listing: Listing, state: State) -> dict[str, Any]:
     changed = {"state": CHANGED} if state.stage == "changed" else {}
     return {"name": listing.name, "ready": state.stage == "ready", **changed}
 

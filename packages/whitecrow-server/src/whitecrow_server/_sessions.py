@@ -296,11 +296,11 @@ class Sessions:
         if is_name(name) and len(password) <= _LONGEST:
             query = select(people).where(people.c.name == name, people.c.disabled.is_(False))
             row = self._store.row(query)
-        kept = "" if row is None or row.password is None else str(row.password)
+        stored = "" if row is None or row.password is None else str(row.password)
         # Strangers cost as much time as anybody: the clock does not say who exists.
-        if not self._hasher.fits(kept or self._stranger(), password) or not kept:
+        if not self._hasher.fits(stored or self._stranger(), password) or not stored:
             raise NotSignedIn(_WRONG)
-        return kept
+        return stored
 
     def _stranger(self) -> str:
         if not self._nobody:
@@ -322,7 +322,7 @@ def _still(row: Row[Any] | None, verified: str) -> Row[Any]:
 
 
 def _csrf(number: str) -> str:
-    """What the forms of a session send back: made from its number, which nobody else has."""
+    """The CSRF token of a session: made from its number, which nobody else has."""
     return hmac.new(number.encode(), b"form", hashlib.sha256).hexdigest()
 
 
@@ -503,7 +503,7 @@ def first_step(key: str, code: str) -> int:
     except ValueError:
         step = None
     if step is None or len(key) != 32:
-        raise InvalidInput("The code does not fit the key; compare the clock of your device.")
+        raise InvalidInput("The code is wrong for this key; check the clock of your device.")
     return step
 
 
@@ -513,8 +513,8 @@ def turn_on(connection: Connection, name: str, key: str, step: int) -> list[str]
     lock(connection, name)
     connection.execute(update(people).where(people.c.name == name).values(totp=key, totp_step=step))
     connection.execute(recovery.delete().where(recovery.c.person == name))
-    for one in made:
-        connection.execute(insert(recovery).values(hash=_hash(name, one), person=name))
+    for code in made:
+        connection.execute(insert(recovery).values(hash=_hash(name, code), person=name))
     record(connection, Act(name, "second-factor-on", name))
     return made
 

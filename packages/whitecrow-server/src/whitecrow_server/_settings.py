@@ -21,7 +21,7 @@ from whitecrow_server._proxies import networks
 
 def default_deadlines() -> dict[str, float]:
     """The least reply times in seconds by kind; ``"*"`` stands for any other kind."""
-    seconds = {kind: one.question.reply_seconds for kind, one in loaded().items()}
+    seconds = {kind: type_.question.reply_seconds for kind, type_ in loaded().items()}
     return {**seconds, "*": Question.reply_seconds}
 
 
@@ -64,7 +64,7 @@ class Launch:
     )
     ledger_file: str | None = _option(
         None,
-        "A file that holds what --ledger would say, password and all.",
+        "A file that holds the value of --ledger, with its password.",
         file=False,
         env="WHITECROW_LEDGER_FILE",
     )
@@ -78,7 +78,7 @@ class Launch:
     )
     named_in: tuple[str, ...] = _option(
         (),
-        "A file of lines NAME=URL, passwords and all.",
+        "A file of lines NAME=URL, with their passwords.",
         flag="--database-file",
         many=True,
         file=False,
@@ -89,7 +89,7 @@ class Launch:
     workers: int = _option(1, "How many processes answer.", 1, most=64)
     tls_certificate: str | None = _option(None, "The certificate (PEM), with --tls-key.", file=True)
     tls_key: str | None = _option(None, "The certificate's key (PEM).", file=True)
-    behind_tls_proxy: bool = _option(False, "A proxy in front ends TLS.")
+    behind_tls_proxy: bool = _option(False, "A proxy in front terminates TLS.")
     public_without_tls: bool = _option(False, "Listen beyond this machine without TLS.")
 
 
@@ -110,8 +110,8 @@ class Settings:
     )
     deadlines: Mapping[str, float] = _option(
         {},
-        "When replies to one kind of question leave: at multiples of so many seconds, "
-        "longer for datasets above ten million values; repeatable.",
+        "Reply to one kind of question at multiples of so many seconds, "
+        "more for datasets above ten million values; repeatable.",
         flag="--deadline",
         value="KIND=SECONDS",
     )
@@ -123,7 +123,7 @@ class Settings:
         usual=True,
     )
     hosts: tuple[str, ...] = _option(
-        (), "A name people reach it by; repeatable. None: any.", flag="--hostname", many=True
+        (), "A host name of the service; repeatable. None: any.", flag="--hostname", many=True
     )
     secure: bool = _set(False, "Whether people reach it through TLS: cookies are marked so.")
     token_days: int = _set(90, "How long a token lives unless said otherwise.", least=1)
@@ -147,7 +147,7 @@ class Settings:
         most=64,
     )
     asks_waiting: int = _set(
-        64, "How many asks of one person, and how many about one dataset, may wait.", least=1
+        64, "How many questions of one person, and about one dataset, may wait.", least=1
     )
     largest_body: int = _set(1_000_000, "The largest body, in bytes.")
     largest_question: int = _set(65_536, "The largest body that holds a single question.")
@@ -155,8 +155,8 @@ class Settings:
     largest_upload: int = _set(200_000_000, "The largest file that is sent, in bytes; 0: none.")
     upload_seconds: float = _set(600.0, "How long it may take to arrive.")
     patience: float = _set(10.0, "How long a request waits for a dataset that is being loaded.")
-    longest_seconds: float = _set(600.0, "The processor time that is lent to a question.")
-    most_bytes: float = _set(8e9, "The memory that is lent to a question.")
+    longest_seconds: float = _set(600.0, "The processor time that a question may take.")
+    most_bytes: float = _set(8e9, "The memory that a question may take.")
     records_at_most: int = _option(
         100_000, "The bound on the number of records where a card gives none.", 1
     )
@@ -198,9 +198,7 @@ class Settings:
         "An OpenTelemetry collector (OTLP over HTTP): traces, metrics, security events.",
         value="URL",
     )
-    telemetry_headers: Mapping[str, str] = _set(
-        {}, "What is sent to it along: a token, perhaps.", secret=True
-    )
+    telemetry_headers: Mapping[str, str] = _set({}, "Headers for it, such as a token.", secret=True)
 
     def __post_init__(self) -> None:
         for kind, seconds in self.deadlines.items():
@@ -208,12 +206,12 @@ class Settings:
                 raise invalid(
                     "Settings", f"deadlines[{kind!r}]", "a number of seconds up to 3600", seconds
                 )
-        for one in dataclasses.fields(self):
-            least, value = one.metadata["least"], getattr(self, one.name)
+        for option in dataclasses.fields(self):
+            least, value = option.metadata["least"], getattr(self, option.name)
             if least is not None and value < least:
-                raise invalid("Settings", one.name, f"a number of at least {least}", value)
-            if one.metadata.get("many"):
-                object.__setattr__(self, one.name, tuple(value))
+                raise invalid("Settings", option.name, f"a number of at least {least}", value)
+            if option.metadata.get("many"):
+                object.__setattr__(self, option.name, tuple(value))
         if self.token_days > self.longest_token_days:
             raise invalid(
                 "Settings", "token_days", "at most longest_token_days", str(self.token_days)
@@ -270,10 +268,10 @@ class Settings:
 def reference() -> list[tuple[str, str, str]]:
     """Every setting for the documentation: its option or name, its default, what it is."""
     rows = []
-    for one in (*dataclasses.fields(Launch), *dataclasses.fields(Settings)):
-        declared = one.metadata
-        name = ", ".join(f"`{flag}`" for flag in flags_of(one) or [one.name])
-        usual = declared.get("usual", one.default)
+    for option in (*dataclasses.fields(Launch), *dataclasses.fields(Settings)):
+        declared = option.metadata
+        name = ", ".join(f"`{flag}`" for flag in flags_of(option) or [option.name])
+        usual = declared.get("usual", option.default)
         plain = isinstance(usual, int | float | str) and not isinstance(usual, bool) and usual != ""
         rows.append((name, f"{usual}" if plain else "", declared["words"]))
     return rows
@@ -342,8 +340,8 @@ class Provider:
         if self.programs and self.audience in ("", self.client_id):
             # A token made for this service's sign-in must not pass for a program's.
             raise InvalidInput(
-                "Programs need an audience of their own: set 'audience' to what their tokens are "
-                "made for, and not to the client_id."
+                "Programs need their own audience: set 'audience' to that of their tokens, not to "
+                "the client_id."
             )
 
     @property
@@ -383,7 +381,7 @@ class Provider:
 
     @classmethod
     def from_json(cls, entries: Mapping[str, Any]) -> Provider:
-        names = {one.name for one in fields(cls)}
+        names = {option.name for option in fields(cls)}
         unknown = sorted(set(entries) - names)
         missing = sorted({"issuer", "client_id", "url", "roles"} - set(entries))
         if unknown or missing:

@@ -143,9 +143,9 @@ class SingleSignOn:
         name = str(claims.get("client_id") or claims.get("azp") or "")
         role = provider.programs.get(name)
         if role is None or not is_name(name):
-            raise Forbidden("This program has no role here; the operator lists those that have.")
+            raise Forbidden("This program has no role here; ask the operator for one.")
         if not _own(claims, name, provider.subjects.get(name)):
-            raise Forbidden("This token is a person's; programs come with their own.")
+            raise Forbidden("This token is a person's; a program needs its own.")
         row = self._program_row(name, role)
         ends = float(claims["exp"]) + provider.skew
         return ends, Person(row.name, row.role, credential=Credential(None, ends))
@@ -203,7 +203,7 @@ class SingleSignOn:
             return self._row(connection, subject, role, name)
 
     def _key(self, claims: Mapping[str, Any]) -> str:
-        """By what a person is known: issuer and subject together."""
+        """The key of a person: issuer and subject together."""
         return hashed(json.dumps([self._configured().provider.issuer, claims["sub"]]))
 
     def _may_adopt(self, connection: Connection, row: Row[Any]) -> bool:
@@ -233,9 +233,7 @@ def _role_and_name(provider: Provider, claims: Mapping[str, Any]) -> tuple[str, 
     """The role of somebody's groups, and their name here."""
     role, name = provider.role_of(claims.get(provider.groups)), claims.get(provider.name)
     if role is None:
-        raise Forbidden(
-            "None of your groups has a role here. Ask the operator, who sets which have."
-        )
+        raise Forbidden("None of your groups has a role here; ask the operator.")
     if not isinstance(name, str) or not is_name(name):
         raise Forbidden(
             f"The provider gives you no name that can be used here (claim {provider.name!r}): "
@@ -284,7 +282,7 @@ def _whole(value: object, otherwise: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
 
 
-# OpenID Connect, as a client of one provider: a token is believed if a key of the provider signed
+# OpenID Connect, as a client of provider: a token is believed if a key of the provider signed
 # it with an algorithm of two keys (a public one cannot sign), for this service, now. Everything
 # else is refused with the reason, which never quotes the token.
 
@@ -295,7 +293,7 @@ _ALGORITHMS = (
 """Of two keys each. With one of one key, whoever reads the public key could sign."""
 
 _HOLDS_SECONDS = 3600.0
-_KEYS_APART = 10.0  # an unknown key makes us look again, and strangers make up keys
+_KEY_REFRESH_SECONDS = 10.0  # an unknown key makes us look again, and anyone can name one
 _TIMEOUT, _LARGEST = 5.0, 2**20
 _AWAY = "The provider of single sign-on cannot be reached at the moment; try again in a while."
 
@@ -317,7 +315,7 @@ class OpenId:
         ):
             self._web.add_handler(handler)
         self._lock = threading.Lock()
-        self._found: tuple[float, dict[str, Any]] | None = None
+        self._config: tuple[float, dict[str, Any]] | None = None
         self._keys: tuple[float, dict[str, Key]] | None = None
 
     # Where things are
@@ -325,8 +323,8 @@ class OpenId:
     def configuration(self) -> dict[str, Any]:
         """What the provider says of itself, an hour old at the most."""
         with self._lock:
-            if self._found is not None and time.monotonic() - self._found[0] < _HOLDS_SECONDS:
-                return self._found[1]
+            if self._config is not None and time.monotonic() - self._config[0] < _HOLDS_SECONDS:
+                return self._config[1]
             issuer = self.provider.issuer
             status, configuration = self._call(
                 f"{issuer.rstrip('/')}/.well-known/openid-configuration"
@@ -338,7 +336,7 @@ class OpenId:
                     "The provider of single sign-on says it is another issuer than the one this "
                     "service is set up with."
                 )
-            self._found = (time.monotonic(), configuration)
+            self._config = (time.monotonic(), configuration)
             return configuration
 
     def endpoint(self, name: str) -> str:
@@ -407,7 +405,7 @@ class OpenId:
         if client not in audiences or claims.get("azp", client) != client:
             raise _refused("it was made for another service")
         if len(audiences) > 1 and "azp" not in claims:
-            raise _refused("it was made for several services and says for none in particular")
+            raise _refused("it has several audiences and names no authorized party")
         self._check_times(claims)
         # hmac: the same time whatever is wrong.
         if nonce is not None and not hmac.compare_digest(
@@ -454,13 +452,13 @@ class OpenId:
         if _seconds(ends, 0.0) <= now - skew:
             raise _refused("it has expired")
         if begins is not None and _seconds(begins, math.inf) > now + skew:
-            raise _refused("it is of the future; compare the clocks")
+            raise _refused("it was issued in the future; compare the clocks")
 
     def _key_set(self, *, fresh: bool) -> dict[str, Key]:
         address = self._needed("jwks_uri")
         with self._lock:
             age = float("inf") if self._keys is None else time.monotonic() - self._keys[0]
-            if self._keys is not None and age < (_KEYS_APART if fresh else _HOLDS_SECONDS):
+            if self._keys is not None and age < (_KEY_REFRESH_SECONDS if fresh else _HOLDS_SECONDS):
                 return self._keys[1]
             status, keys = self._call(address)
             if status != 200:
@@ -480,18 +478,18 @@ class OpenId:
         raise NotSignedIn("The provider of single sign-on refused this sign-in; begin again.")
 
     def _post(self, endpoint: str, fields: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
-        """Send a form, as the client that this service is."""
-        one = self.provider
+        """Send a form, authenticated as this client."""
+        idp = self.provider
         offered = self.configuration().get(
             "token_endpoint_auth_methods_supported", ["client_secret_basic"]
         )
-        headers, sent = {}, {**fields, "client_id": one.client_id}
-        if one.client_secret and "client_secret_basic" in offered:
-            quoted = [urllib.parse.quote(part, "") for part in (one.client_id, one.client_secret)]
+        headers, sent = {}, {**fields, "client_id": idp.client_id}
+        if idp.client_secret and "client_secret_basic" in offered:
+            quoted = [urllib.parse.quote(part, "") for part in (idp.client_id, idp.client_secret)]
             pair = ":".join(quoted)
             headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-        elif one.client_secret:
-            sent["client_secret"] = one.client_secret
+        elif idp.client_secret:
+            sent["client_secret"] = idp.client_secret
         return self._call(endpoint, headers=headers, body=urllib.parse.urlencode(sent).encode())
 
     def _needed(self, name: str) -> str:
@@ -518,7 +516,7 @@ class OpenId:
 
 
 def challenge(verifier: str) -> str:
-    """What a browser carries of a secret that stays here (PKCE, RFC 7636).
+    """The challenge of a code verifier that stays here (PKCE, RFC 7636).
 
     Examples
     --------
@@ -532,17 +530,17 @@ def challenge(verifier: str) -> str:
 def _signing_keys(key_set: Mapping[str, Any]) -> dict[str, Key]:
     """The public keys of a set that may have signed something; secrets among them do not count."""
     listed = key_set.get("keys")
-    kept = {}
-    for number, one in enumerate(listed if isinstance(listed, list) else []):
-        if not isinstance(one, dict) or one.get("use", "sig") != "sig":
+    keys = {}
+    for number, entry in enumerate(listed if isinstance(listed, list) else []):
+        if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
             continue
         try:
-            key = KeySet.import_key_set({"keys": [one]}).keys[0]
+            key = KeySet.import_key_set({"keys": [entry]}).keys[0]
         except (JoseError, ValueError, TypeError, KeyError):
             continue
         if not isinstance(key, OctKey):
-            kept[str(one.get("kid", f"without a name, {number}"))] = key
-    return kept
+            keys[str(entry.get("kid", f"without a name, {number}"))] = key
+    return keys
 
 
 def _named(keys: Mapping[str, Key], token: Any) -> Key:

@@ -55,7 +55,7 @@ def sketched(
             reply = None
     if reply is None:
         raise InvalidInput(
-            "The source could not be looked at within the limits on time and memory. Describe its "
+            "The source could not be read within the limits on time and memory. Describe its "
             "columns in a card instead (whitecrow card new drafts one where the file lies)."
         )
     if "refused" in reply:
@@ -69,13 +69,13 @@ def check_columns(file: Path, card: Card) -> None:
     The names of columns are no records: they may be told to whoever registers the file.
     """
     try:
-        found, _ = sketched(file, csv=vars(card.csv), table=vars(card.table), guess=False)
+        sketch, _ = sketched(file, csv=vars(card.csv), table=vars(card.table), guess=False)
     except InvalidInput:  # what is wrong with the file itself shows when it is loaded
         return
     for column in card.columns:
-        if column.name not in found.names:
-            near = difflib.get_close_matches(column.name, found.names, n=1)
-            listed = ", ".join(found.names[:20])
+        if column.name not in sketch.names:
+            near = difflib.get_close_matches(column.name, sketch.names, n=1)
+            listed = ", ".join(sketch.names[:20])
             hint = f" Did you mean {near[0]!r}?" if near else f" It has {listed}."
             raise InvalidInput(
                 f"The card has a column {column.name!r}, and the file has none of that name.{hint}",

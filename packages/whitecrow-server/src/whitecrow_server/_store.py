@@ -39,7 +39,7 @@ class Store:
             # Twice: a connection that is kept for long may have been cut since it was last used.
             for _ in range(2):
                 try:
-                    cursor = self._look().cursor()
+                    cursor = self._connection().cursor()
                     cursor.execute(_VERSION)
                     rows = cursor.fetchall()
                     cursor.close()
@@ -51,8 +51,8 @@ class Store:
         # Raised outside the handler: the driver's error names statements, and stays behind.
         raise NotReady(_AWAY)
 
-    def _look(self) -> PoolProxiedConnection:
-        """A connection of its own for looking, which no transaction keeps in the past."""
+    def _connection(self) -> PoolProxiedConnection:
+        """A connection for polling, outside of transactions, so that it sees the newest state."""
         if self._looker is None:
             self._looker = self._engine.raw_connection()
             if self._engine.dialect.name == "postgresql":
@@ -85,7 +85,7 @@ class Store:
             return list(connection.execute(query))
 
     def row(self, query: Select[Any]) -> Row[Any] | None:
-        """Look up what is there once, or not at all."""
+        """Return the first row of a query, or None."""
         return next(iter(self.rows(query)), None)
 
     def probe(self) -> None:
@@ -144,21 +144,21 @@ class VersionedCache(Generic[K, V]):
         self._version = version
         self._lock = threading.Lock()
         self._at = -1
-        self._kept: dict[K, V] = {}
+        self._values: dict[K, V] = {}
 
     def get(self, key: K, read: Callable[[], V]) -> V:
         version = self._version()  # first: what is read afterwards is at least as new
         with self._lock:
             if version != self._at:
-                self._at, self._kept = version, {}
-            elif key in self._kept:
-                return self._kept[key]
+                self._at, self._values = version, {}
+            elif key in self._values:
+                return self._values[key]
         value = read()
         with self._lock:
             if version == self._at:
-                if len(self._kept) >= _MOST:
-                    self._kept.clear()
-                self._kept[key] = value
+                if len(self._values) >= _MOST:
+                    self._values.clear()
+                self._values[key] = value
         return value
 
 

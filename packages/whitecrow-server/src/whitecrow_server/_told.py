@@ -30,11 +30,11 @@ class Told:
     def end(self, name: str) -> tuple[int, str]:
         """How many entries may be told, and the hash of the last of them."""
 
-        def look(account: AccountTransaction) -> tuple[int, str]:
+        def peek(account: AccountTransaction) -> tuple[int, str]:
             end_before = self._ends.get(name, 0)
             return account.told_end(end_before if end_before <= account.seq else 0)
 
-        end = self._ledger.read(name, look)
+        end = self._ledger.read(name, peek)
         self._ends[name] = end[0]
         return end
 
@@ -71,7 +71,7 @@ class Told:
     def answer(self, name: str, digest: str) -> tuple[str, Any] | None:
         """Who asked a question, and its answer; None if there is none that may be told."""
 
-        def look(account: AccountTransaction) -> tuple[Entry, str, Any] | None:
+        def peek(account: AccountTransaction) -> tuple[Entry, str, Any] | None:
             account.must_be_open()
             outcome = account.outcome(digest)
             if not isinstance(outcome, RecordedOutcome) or not outcome.answered:
@@ -81,7 +81,7 @@ class Told:
             assert closed is not None
             return (closed, asked.analyst, outcome.answer) if closed.told else None
 
-        told = self._ledger.read(name, look)
+        told = self._ledger.read(name, peek)
         if told is None:
             return None
         if self._ledger.witness is not None:
@@ -91,9 +91,9 @@ class Told:
     def refuse_early(self, name: str, seq: int) -> None:
         """Refuse to act on an entry of which nothing may be told yet, as while it is computed."""
 
-        def look(account: AccountTransaction) -> bool:
+        def peek(account: AccountTransaction) -> bool:
             entry, closed = account.entry(seq), account.closing([seq]).get(seq)
-            return all(one is None or one.told for one in (entry, closed))
+            return all(part is None or part.told for part in (entry, closed))
 
-        if not self._ledger.read(name, look):
+        if not self._ledger.read(name, peek):
             raise AccountConflict(f"Entry {seq} is being answered at this moment.")

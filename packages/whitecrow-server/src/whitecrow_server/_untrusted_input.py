@@ -1,4 +1,4 @@
-"""What strangers write, read as questions, policies and cards: data, refused when malformed.
+"""Untrusted input, parsed as questions, policies and cards; refused when malformed.
 
 Nothing here is within reach of a record, so an error may say what is wrong.
 """
@@ -48,9 +48,9 @@ def strict_json(raw: bytes) -> Any:
             if depth > _DEEPEST:
                 raise ValueError("too deep")
             if isinstance(value, dict):
-                waiting.extend((one, depth + 1) for pair in value.items() for one in pair)
+                waiting.extend((part, depth + 1) for pair in value.items() for part in pair)
             elif isinstance(value, list):
-                waiting.extend((one, depth + 1) for one in value)
+                waiting.extend((part, depth + 1) for part in value)
             else:
                 _check(value)
     except (ValueError, RecursionError):
@@ -99,7 +99,7 @@ def batch_in(raw: bytes) -> list[dict[str, Any]]:
     if not isinstance(batch, dict) or set(batch) != {"questions"}:
         raise InvalidInput('the body: it should be an object with the one key "questions".')
     questions = batch["questions"]
-    if not isinstance(questions, list) or not all(isinstance(one, dict) for one in questions):
+    if not isinstance(questions, list) or not all(isinstance(entry, dict) for entry in questions):
         raise InvalidInput("questions: Input should be a list of objects, each a question.")
     if len(questions) > MOST_QUESTIONS:
         raise InvalidInput(f"A plan has at most {MOST_QUESTIONS} questions.")
@@ -125,11 +125,11 @@ async def read_body(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-def question_from(written: Mapping[str, Any] | Question) -> Question:
-    """Read a question that a stranger wrote; one that would keep a worker for long is refused."""
-    if isinstance(written, Question):
-        return written
-    question = well_formed(lambda: read_question(written))
+def question_from(raw: Mapping[str, Any] | Question) -> Question:
+    """Parse an untrusted question; one that would keep a worker for long is refused."""
+    if isinstance(raw, Question):
+        return raw
+    question = well_formed(lambda: read_question(raw))
     for parameter, most in question.served_up_to.items():
         given = getattr(question, parameter)
         if (given if isinstance(given, int) else len(given)) > most:
@@ -140,9 +140,9 @@ def question_from(written: Mapping[str, Any] | Question) -> Question:
     return question
 
 
-def priced_question(curator: Curator, written: Mapping[str, Any] | Question) -> Question:
+def priced_question(curator: Curator, raw: Mapping[str, Any] | Question) -> Question:
     """Read a question and try its price, so that what is malformed shows before the ledger."""
-    question = question_from(written)
+    question = question_from(raw)
     well_formed(lambda: curator.price(question))
     return question
 
@@ -158,11 +158,11 @@ def well_formed(act: Callable[[], T]) -> T:
     raise InvalidInput(MALFORMED)
 
 
-def policy_from(written: Mapping[str, Any] | None) -> Policy:
-    return Policy() if written is None else well_formed(lambda: Policy.from_json(written))
+def policy_from(raw: Mapping[str, Any] | None) -> Policy:
+    return Policy() if raw is None else well_formed(lambda: Policy.from_json(raw))
 
 
-def card_from(written: Mapping[str, Any] | str) -> Card:
-    if isinstance(written, str):
-        return well_formed(lambda: Card.parse(written))
-    return well_formed(lambda: Card.from_json(written))
+def card_from(raw: Mapping[str, Any] | str) -> Card:
+    if isinstance(raw, str):
+        return well_formed(lambda: Card.parse(raw))
+    return well_formed(lambda: Card.from_json(raw))

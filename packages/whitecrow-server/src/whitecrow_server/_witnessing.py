@@ -26,10 +26,10 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 _KEY = re.compile(r"[0-9a-f]{64}")
 _ACCOUNT = re.compile(r"[^\x00-\x09\x0b-\x1f]{1,300}")
 _BACK = (
-    "This ledger has told of newer entries before: it was restored from a backup, or another "
-    "process of it was faster. Nothing was changed here."
+    "This ledger reported newer entries before: it was restored from a backup, or another of "
+    "its processes was faster. Nothing was changed here."
 )
-_UNKNOWN = "No such ledger has told anything here."
+_UNKNOWN = "No such ledger has reported here."
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,21 @@ class Witnessing:
     _store: Store
 
     def read(self, who: Person, ledger: str) -> dict[str, Any]:
-        """The statements that say how far each account of a ledger is known to be."""
+        """The newest statements of a ledger about each of its accounts."""
         need(who, "custodian", "auditor")
         with self._store.transaction(write=False) as connection:
             if _NAME.fullmatch(ledger) is None or _owned(connection, who, ledger) is None:
                 raise NotKnown(_UNKNOWN)
-            return {"statements": _kept(connection, ledger)}
+            return {"statements": _stored(connection, ledger)}
 
-    def keep(self, who: Person, ledger: str, public: str, written: str) -> dict[str, Any]:
+    def keep(self, who: Person, ledger: str, public: str, text: str) -> dict[str, Any]:
         """Keep a statement, if it is signed, extends the newest one, and nothing in it goes back.
 
         One that extends something is refused if its ledger has told nothing here: what it had told
         is lost.
         """
         need(who, "custodian", "auditor")
-        statement = _statement(ledger, public, written)
+        statement = _statement(ledger, public, text)
         with self._store.transaction(counted=False) as connection:
             owned = _owned(connection, who, ledger, lock=True)
             if owned is None and statement.extends:
@@ -60,26 +60,26 @@ class Witnessing:
                 _welcome(connection, who, ledger, public)
             elif owned.public != public:
                 raise Forbidden("This ledger signs with another key here.")
-            held = Evidence.of(map(Statement.from_text, _kept(connection, ledger)))
+            held = Evidence.of(map(Statement.from_text, _stored(connection, ledger)))
             # An older version's ledger tells no numbers, until it has told the first one.
             if not held.takes(statement) and (statement.number or held.number):
                 raise Taken(_BACK)
             _move(connection, statement)
-            return {"statements": _kept(connection, ledger)}
+            return {"statements": _stored(connection, ledger)}
 
 
-def _statement(ledger: str, public: str, written: str) -> Statement:
-    """Read a statement that somebody else wrote; whatever is wrong with it is their business."""
+def _statement(ledger: str, public: str, text: str) -> Statement:
+    """Parse an untrusted statement; what is wrong with it is told to its sender."""
     try:
-        statement = Statement.from_text(written)
+        statement = Statement.from_text(text)
     except LedgerCorrupt:
         raise InvalidInput("The body holds no statement of a ledger.") from None
-    for name, mark in statement.accounts.items():
+    for name, position in statement.accounts.items():
         if not (
             _ACCOUNT.fullmatch(name)
-            and 0 <= mark.era <= _LARGEST
-            and 0 <= mark.seq <= _LARGEST
-            and (not mark.head or _KEY.fullmatch(mark.head))
+            and 0 <= position.era <= _LARGEST
+            and 0 <= position.seq <= _LARGEST
+            and (not position.head or _KEY.fullmatch(position.head))
         ):
             raise InvalidInput("A mark has a name, two numbers and a hash, or none.")
     if _NAME.fullmatch(ledger) is None or _KEY.fullmatch(public) is None:
@@ -115,11 +115,11 @@ def _welcome(connection: Connection, who: Person, ledger: str, public: str) -> N
 def _move(connection: Connection, statement: Statement) -> None:
     """Move marks forward, all of them or none."""
     own = witnessed_marks.c.ledger == statement.ledger
-    marks = {
+    positions = {
         row.account: Mark(row.era, row.seq, row.head)
         for row in connection.execute(select(witnessed_marks).where(own))
     }
-    if len(marks.keys() | statement.accounts.keys()) > _ACCOUNTS:
+    if len(positions.keys() | statement.accounts.keys()) > _ACCOUNTS:
         raise Forbidden(f"A ledger has at most {_ACCOUNTS} accounts here.")
     text = statement.to_text()
     key = hashlib.sha256(text.encode()).hexdigest()
@@ -128,14 +128,14 @@ def _move(connection: Connection, statement: Statement) -> None:
         connection.execute(
             insert(statements).values(hash=key, ledger=statement.ledger, written=text)
         )
-    for name, mark in sorted(statement.accounts.items()):
-        before = marks.get(name)
-        values: dict[str, Any] = {**vars(mark), "statement": key}
+    for name, end in sorted(statement.accounts.items()):
+        before = positions.get(name)
+        values: dict[str, Any] = {**vars(end), "statement": key}
         if before is None:
             row = {"ledger": statement.ledger, "account": name, **values}
             connection.execute(insert(witnessed_marks).values(row))
-        elif (mark.era, mark.seq) < (before.era, before.seq) or (
-            (mark.era, mark.seq) == (before.era, before.seq) and mark.head != before.head
+        elif (end.era, end.seq) < (before.era, before.seq) or (
+            (end.era, end.seq) == (before.era, before.seq) and end.head != before.head
         ):
             raise Taken(_BACK)
         else:
@@ -147,6 +147,6 @@ def _move(connection: Connection, statement: Statement) -> None:
     connection.execute(statements.delete().where(old & (statements.c.hash != key)))
 
 
-def _kept(connection: Connection, ledger: str) -> list[str]:
+def _stored(connection: Connection, ledger: str) -> list[str]:
     query = select(statements.c.written).where(statements.c.ledger == ledger)
     return list(connection.execute(query).scalars())

@@ -64,7 +64,7 @@ class _OnProcessor(Curator):
 
 
 class _Shrunken(Curator):
-    """A mutant: takes a ball for its centre, so that balls that meet look apart."""
+    """A mutant: takes a ball for its centre, so that balls that meet look disjoint."""
 
     def _location(self, *given: Any) -> dict[str, Any] | None:
         location = super()._location(*given)
@@ -96,10 +96,10 @@ class _Batch:
                 table(_records(values)),
                 card=CARD,
                 ledger=ledger,
-                name=f"audited account {number} {place % self.accounts}",
+                name=f"audited account {number} {index % self.accounts}",
                 budget="1000",
             )
-            for place, kind in enumerate(self.curators)
+            for index, kind in enumerate(self.curators)
         ]
 
     def draws(self) -> tuple[Draw, Draw]:
@@ -165,7 +165,7 @@ def _records(values: tuple[int, ...]) -> Records:
 def _person(neighbours: int) -> tuple[Records, Records]:
     """So many people near 0, once without and once with somebody who has two records there."""
     people: Mapping[str, list[Any]] = {
-        "who": [f"p{place}" for place in range(neighbours)],
+        "who": [f"p{number}" for number in range(neighbours)],
         "x": [0] * neighbours,
     }
     return people, {"who": [*people["who"], "z", "z"], "x": [*people["x"], 0, 1]}
@@ -197,8 +197,8 @@ def _people(name: str, *, forgets: bool = False) -> Case:
 
 def cases() -> Iterator[Case]:
     fewer, more = (0, 0, 9), (0, 0, 1, 9)
-    apart = _Batch((0, 9), (fewer, more), (Curator, Curator))
-    yield apart.case("a batch about places apart, at one price")
+    disjoint = _Batch((0, 9), (fewer, more), (Curator, Curator))
+    yield disjoint.case("a batch about places apart, at one price")
     meeting = _Batch((0, 1), (fewer, more), (_Shrunken, _Shrunken))
     yield meeting.case("mutant: places that meet, taken for places apart")
     engines = _Batch((0, 1), (fewer, more), (Curator, _OnProcessor))

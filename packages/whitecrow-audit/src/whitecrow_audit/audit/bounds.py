@@ -49,7 +49,7 @@ class Claim(Hashable, Protocol):
 
     @property
     def words(self) -> str:
-        """The promise as people write it."""
+        """The promise in words."""
 
     def implied(self, p: Any, q: Any) -> Floats:
         """Return the least loss of a pair on which an event has probabilities ``p`` and ``q``.
@@ -80,7 +80,7 @@ class Loss:
 
     @property
     def words(self) -> str:
-        """The promise as people write it."""
+        """The promise in words."""
         return f"{self.epsilon:g}" if not self.delta else f"{self.epsilon:g}, δ {self.delta:g}"
 
     def implied(self, p: Any, q: Any) -> Floats:
@@ -116,7 +116,7 @@ class Rho:
 
     @property
     def words(self) -> str:
-        """The promise as people write it."""
+        """The promise in words."""
         return f"rho {self.rho:g}"
 
     def implied(self, p: Any, q: Any) -> Floats:

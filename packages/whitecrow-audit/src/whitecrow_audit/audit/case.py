@@ -48,7 +48,7 @@ class Case:
 
     @property
     def mutant(self) -> bool:
-        """Whether it is called one: it must be found to violate its claim, and is not asked."""
+        """Whether it is one: it must be found to violate its claim, and no curator asks it."""
         return self.name.startswith("mutant: ")
 
 
@@ -125,10 +125,10 @@ def worst_case(
 
 def viewed(law: Law, view: Callable[[Any], Hashable]) -> Law:
     """Return the law of a coarser view of the same answers."""
-    found: dict[Hashable, float] = defaultdict(float)
+    chances: dict[Hashable, float] = defaultdict(float)
     for answer, chance in law.items():
-        found[view(answer)] += chance
-    return dict(found)
+        chances[view(answer)] += chance
+    return dict(chances)
 
 
 def clipped(low: int, high: int) -> Callable[[Any], Hashable]:

@@ -43,7 +43,7 @@ MIXED = Card(
 )
 """A number and two categories, as :func:`whitecrow_audit.verify.point_sets.mixed` lays them out."""
 
-_WRITTEN = {point: record for record, point in mixed_records()}
+_RECORDS = {point: record for record, point in mixed_records()}
 
 Pair = tuple[Database, Database]
 Spoil = Callable[[Calibration], Calibration]
@@ -81,10 +81,10 @@ class _Asking:
         return Count(names, model=model, epsilon=self.epsilon * factor, **self.given)
 
     def records(self, x: Database) -> Records:
-        rows = [_WRITTEN[point] for point in x] if self.universe.categories else x
+        rows = [_RECORDS[point] for point in x] if self.universe.categories else x
         columns: dict[str, list[Any]] = {}
-        for place, column in enumerate(self.card.columns):
-            values = [int(row[place]) for row in rows]
+        for index, column in enumerate(self.card.columns):
+            values = [int(row[index]) for row in rows]
             columns[column.name] = list(map(str, values)) if column.categories else values
         return columns
 

@@ -56,7 +56,7 @@ class Step:
 
 def records(counts: tuple[int, ...]) -> Records:
     """Return the database with these counts at the places 0, 1, ... of a line."""
-    return {"x": [place for place, count in enumerate(counts) for _ in range(count)]}
+    return {"x": [value for value, count in enumerate(counts) for _ in range(count)]}
 
 
 def places(universe: Universe, tau: int) -> Iterator[Step]:
@@ -90,8 +90,8 @@ def _laws(
     seen: Callable[[Counts], Counts] = lambda counts: counts,
 ) -> Laws:
     question = make(step.place, epsilon * factor)
-    one, two = (_yes(question, seen(counts)) for counts in (step.before, step.after))
-    return {True: one, False: 1 - one}, {True: two, False: 1 - two}
+    p, q = (_yes(question, seen(counts)) for counts in (step.before, step.after))
+    return {True: p, False: 1 - p}, {True: q, False: 1 - q}
 
 
 def _case(
@@ -158,7 +158,7 @@ def _model_case(
     model: CountingModel, card: Card, universe: tuple[dict[str, Any], ...], epsilon: Fraction
 ) -> Case:
     row = record_type(sorted(universe[0]))
-    graph = DatabaseGraph([row(**one) for one in universe], 6)
+    graph = DatabaseGraph([row(**record) for record in universe], 6)
 
     def make(about: Any, price: Fraction) -> Identify:
         return Identify(about._asdict(), model=model, k=1, epsilon=price)
@@ -173,9 +173,9 @@ def _model_case(
 
     pairs = [
         Pair(graph.records(a), graph.records(b), about)
-        for place, (smaller, larger) in enumerate(graph.all_pairs)
+        for index, (smaller, larger) in enumerate(graph.all_pairs)
         for a, b in zip(smaller.tolist(), larger.tolist(), strict=True)
-        if model.sensitive(list(graph.records(b)), graph.universe[place], 1)
+        if model.sensitive(list(graph.records(b)), graph.universe[index], 1)
         for about in graph.universe
     ]
     return worst_case(f"{model.kind}, k = 1", pairs, laws, asked)

@@ -1,4 +1,4 @@
-"""Learn, audited: what the released tables of a detector tell of one record.
+"""Learn, audited: what the released tables of a detector reveal about one record.
 
 The databases are people who differ in one column of two categories, so that every table tells them
 apart and the exact law of the counts in a person's cells is known: which noise is added is learned
@@ -102,8 +102,8 @@ def _noise(question: Learn, factor: Fraction) -> tuple[Noise, Noise, int]:
     return budget.asked[0], budget.asked[-1], len(model.tables)
 
 
-def _mass(noise: Noise, reach: int) -> npt.NDArray[np.float64]:
-    away = np.abs(np.arange(-reach, reach + 1.0))
+def _mass(noise: Noise, span: int) -> npt.NDArray[np.float64]:
+    away = np.abs(np.arange(-span, span + 1.0))
     size = float(noise.size)
     weights = np.exp(-away / size if noise.law == "laplace" else -away * away / (2 * size))
     return np.asarray(weights / weights.sum())
@@ -111,18 +111,18 @@ def _mass(noise: Noise, reach: int) -> npt.NDArray[np.float64]:
 
 def _sum_law(noise: Noise, draws: int, start: int) -> Law:
     """Return the law of a number with the sum of several draws."""
-    reach = math.ceil(12 * noise.deviation * math.sqrt(draws)) + 12
-    size = 1 << (2 * reach + 1).bit_length()
-    padded = np.roll(np.pad(_mass(noise, reach), (0, size - 2 * reach - 1)), -reach)
+    span = math.ceil(12 * noise.deviation * math.sqrt(draws)) + 12
+    size = 1 << (2 * span + 1).bit_length()
+    padded = np.roll(np.pad(_mass(noise, span), (0, size - 2 * span - 1)), -span)
     summed = np.fft.irfft(np.fft.rfft(padded) ** draws, size)
-    places = range(-size // 2, size // 2)
-    return {start + place: max(0.0, float(summed[place])) for place in places}
+    offsets = range(-size // 2, size // 2)
+    return {start + offset: max(0.0, float(summed[offset])) for offset in offsets}
 
 
 def high_law(noise: Noise, tables: int, start: int) -> Law:
     """Return the law of how many of several counts are above 0."""
-    reach = math.ceil(40 * noise.deviation) + 2
-    high = float(_mass(noise, reach)[reach + 1 - start :].sum())
+    span = math.ceil(40 * noise.deviation) + 2
+    high = float(_mass(noise, span)[span + 1 - start :].sum())
     return {
         k: math.comb(tables, k) * high**k * (1 - high) ** (tables - k) for k in range(tables + 1)
     }
@@ -154,10 +154,10 @@ def _tables_law(question: Learn, factor: Fraction, x: Database) -> Law:
 def _moved_law(question: Learn, factor: Fraction, x: Database) -> Law:
     """Of the tables in which ``b`` is not empty, less those in which ``a`` is not."""
     _, noise, tables = _noise(question, factor)
-    one, two = (high_law(noise, tables, x.count(kind)) for kind in ("b", "a"))
+    first, second = (high_law(noise, tables, x.count(kind)) for kind in ("b", "a"))
     law: dict[Hashable, float] = {}
-    for high, p in one.items():
-        for low, q in two.items():
+    for high, p in first.items():
+        for low, q in second.items():
             law[high - low] = law.get(high - low, 0.0) + p * q
     return law
 
@@ -308,16 +308,16 @@ class _Choosing:
 
     def pairs(self) -> Iterator[tuple[Scores, Scores]]:
         for x in np.ndindex(4, 4, 4):
-            for place in range(3):
+            for cell in range(3):
                 if self.relation == "add_remove":
                     y = list(x)
-                    y[place] += 1
+                    y[cell] += 1
                     yield x, tuple(y)
                     continue
                 for other in range(3):
-                    if other != place and x[place]:
+                    if other != cell and x[cell]:
                         y = list(x)
-                        y[place] -= 1
+                        y[cell] -= 1
                         y[other] += 1
                         yield x, tuple(y)
 

@@ -52,7 +52,7 @@ def _laws(threshold: int, edge: Edge, factor: Fraction) -> Laws:
 
 
 def _edges(tau: int) -> Iterator[Edge]:
-    return ((x, y) for x, y, place in edges(2, 4) if y[place] >= tau)
+    return ((x, y) for x, y, cell in edges(2, 4) if y[cell] >= tau)
 
 
 def _case(
@@ -113,8 +113,8 @@ def _many_question(factor: Fraction = Fraction(1)) -> Lookahead:
 
 
 def _many_records(own: int) -> dict[str, list[int]]:
-    places = [place for place in range(8) for _ in range(own if place == 3 else 2)]
-    return {"x": places, "y": list(places)}
+    cells = [cell for cell in range(8) for _ in range(own if cell == 3 else 2)]
+    return {"x": cells, "y": list(cells)}
 
 
 def _many_view(answer: Any) -> Hashable:

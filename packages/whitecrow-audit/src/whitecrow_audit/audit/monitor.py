@@ -1,4 +1,4 @@
-"""Monitor, audited: what the newest of two steps tells of one record of its period.
+"""Monitor, audited: what the newest of two steps reveals about one record of its period.
 
 People differ in one column of two categories, so that every table tells them apart. A window of the
 newest step is read: there the count of a cell is one release, whose law is known.

@@ -24,7 +24,7 @@ EPSILON = Fraction(2)
 FAR = 6
 """Released counts from here on, and below its negative, are not told apart."""
 
-_REACH = 80
+_SPAN = 80
 
 
 def _column(answer: Any) -> dict[str, Any]:
@@ -46,10 +46,10 @@ def _missing(answer: Any) -> Hashable:
 
 
 def _law(count: int, share: Fraction, factor: Fraction) -> Law:
-    """The law of a count with the noise that a part of the price buys, looked at as above."""
+    """The law of a count with the noise that a part of the price buys, in the view above."""
     scale = 1 / (EPSILON * share * factor)
     law: dict[Hashable, float] = {}
-    for noise in range(-_REACH, _REACH + 1):
+    for noise in range(-_SPAN, _SPAN + 1):
         seen = _near(count + noise)
         law[seen] = law.get(seen, 0.0) + discrete_laplace_pmf(noise, scale)
     total = sum(law.values())

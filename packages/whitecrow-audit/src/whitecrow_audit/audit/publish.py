@@ -75,10 +75,10 @@ def _beyond(stage: Stage, within: int, least: float) -> float:
 def _bins(stage: Stage, moved: float, cuts: Sequence[float], within: int = 0) -> list[float]:
     """The chances of a noisy number between the cuts, when the event moves it by ``moved``."""
     above = [1.0, *(_beyond(stage, within, cut - moved) for cut in cuts), 0.0]
-    return [one - two for one, two in itertools.pairwise(above)]
+    return [lower - upper for lower, upper in itertools.pairwise(above)]
 
 
-def _place(number: float, cuts: Sequence[float]) -> int:
+def _bin(number: float, cuts: Sequence[float]) -> int:
     return sum(number >= cut for cut in cuts)
 
 
@@ -129,7 +129,7 @@ class _Counting:
             for within, shift in enumerate(self.shifts)
         ]
         return {
-            tuple(place for place, _ in day): math.prod(chance for _, chance in day)
+            tuple(position for position, _ in day): math.prod(chance for _, chance in day)
             for day in itertools.product(*map(enumerate, days))
         }
 
@@ -143,17 +143,17 @@ class _Counting:
         for shift in self.shifts:
             law = _added(law, stage, there * int(shift))
         cuts = (square / 2,)
-        return viewed(law, lambda total: (_place(total, cuts),))
+        return viewed(law, lambda total: (_bin(total, cuts),))
 
     def view(self, answer: Any) -> Hashable:
         numbers = _numbers(self.mechanism, answer)
         if self.noise == "epsilon":
             return tuple(
-                _place(number, (shift / 2,))
+                _bin(number, (shift / 2,))
                 for number, shift in zip(numbers, self.shifts, strict=True)
             )
         total = math.fsum(map(mul, numbers, self.pulls))
-        return (_place(total, (math.fsum(map(mul, self.shifts, self.pulls)) / 2,)),)
+        return (_bin(total, (math.fsum(map(mul, self.shifts, self.pulls)) / 2,)),)
 
     def exact(self, times: int) -> float:
         """The loss of the whole answer: the shifts over the noise."""
@@ -177,12 +177,12 @@ class _Counting:
 def _added(law: dict[int, float], stage: Stage, moved: int) -> dict[int, float]:
     """The law of a number plus one more noisy number."""
     far = math.ceil(9 * stage.deviation)
-    found: dict[int, float] = defaultdict(float)
+    shifted: dict[int, float] = defaultdict(float)
     for total, chance in law.items():
         for noise in range(-far, far + 1):
             weight = noise_laws.discrete_gaussian_pmf(noise, stage.scale)
-            found[total + moved + noise] += chance * weight
-    return dict(found)
+            shifted[total + moved + noise] += chance * weight
+    return dict(shifted)
 
 
 def _richer(times: int, facts: PublishFacts) -> PublishFacts:
@@ -209,7 +209,7 @@ def _priced(statistic: str, epsilon: Fraction, **given: Any) -> Publish:
 
 
 def _total(key: str, high: float, answer: Any) -> Hashable:
-    return _place(answer["series"][0][key], (0.5, high))
+    return _bin(answer["series"][0][key], (0.5, high))
 
 
 def _total_laws(statistic: str, high: float, epsilon: int, factor: Fraction) -> Laws:

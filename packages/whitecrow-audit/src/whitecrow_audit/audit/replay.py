@@ -62,7 +62,7 @@ UNLUCKY = "1/97"
 
 
 def questions() -> Iterator[Question]:
-    """Yield questions of every kind, and of every fate."""
+    """Yield questions of every kind, and with every outcome."""
     model, tenth = DistanceAnomaly(3, 5.0), Fraction(1, 10)
     here: Mapping[str, Any] = {"x": 40, "y": 40}
     yield Identify(here, model=model, epsilon="1/10")
@@ -98,7 +98,7 @@ def questions() -> Iterator[Question]:
 
 class _Notes(list[str]):
     def told(self, name: str, act: Callable[..., Any]) -> Callable[..., Any]:
-        """Write down that something is called, then call it."""
+        """Log a call, then make it."""
 
         def wrapped(*given: Any, **named: Any) -> Any:
             self.append(f"call {name}")
@@ -108,7 +108,7 @@ class _Notes(list[str]):
 
 
 class _Frozen(Curator):
-    """A curator whose mechanisms all say the same whatever the data, and whose calls are noted."""
+    """A curator whose mechanisms answer the same whatever the data, and whose calls are logged."""
 
     _dataset: Dataset
     notes: _Notes
@@ -153,7 +153,7 @@ class _FrozenExecution(InProcess):
 
 
 class _Told(Ledger):
-    """A ledger that writes down when it is called."""
+    """A ledger that logs its calls."""
 
     def watch(self, notes: _Notes) -> None:
         for name in ("reserve", "settle", "fail"):
@@ -288,7 +288,7 @@ class Replay:
 
     @property
     def ok(self) -> bool:
-        """Whether neighbours look the same, and a house that tells is found out."""
+        """Whether neighbours look the same and every mutant that leaks is caught."""
         return not self.different and not self.missed
 
     def words(self) -> str:

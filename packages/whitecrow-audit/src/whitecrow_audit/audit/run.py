@@ -54,7 +54,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found on one row."""
+    """The result of one row."""
 
     case: Case  # what was audited
     measured: float  # the loss proved at the table's confidence
@@ -76,7 +76,7 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """What to think of it, in the words of the table."""
+        """The verdict, in the words of the table."""
         proved = min(self.measured, self.again)
         if _above(proved, self.case.claim.value):
             return "violated"
@@ -105,7 +105,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """The whole table, and what the replay found."""
+    """The whole table, and the result of the replay."""
 
     findings: tuple[Finding, ...]
     quick: bool
@@ -114,7 +114,7 @@ class Audit:
     @property
     def ok(self) -> bool:
         """Whether nothing is violated and every mutant was caught."""
-        return all(found.ok for found in self.findings) and (self.replay is None or self.replay.ok)
+        return all(f.ok for f in self.findings) and (self.replay is None or self.replay.ok)
 
 
 def run(
@@ -236,10 +236,10 @@ def _tries(case: Case, wanted: Tries, quick: bool, *, binary: bool) -> Tries:
 
 
 def _sample(draws: tuple[Draw, Draw], numbers: tuple[int, int]) -> tuple[Counts, Counts]:
-    one, two = (
+    first, second = (
         _tally(draw() for _ in range(number)) for draw, number in zip(draws, numbers, strict=True)
     )
-    return one, two
+    return first, second
 
 
 def _tally(answers: Iterable[Hashable]) -> Counts:

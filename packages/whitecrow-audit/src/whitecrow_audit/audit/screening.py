@@ -42,23 +42,23 @@ def _laws(
 
 def _totals(law: Law, asked: int, records: int, *, forgets: bool) -> dict[int, float]:
     """The exact law of the number of flags; a mutant that forgets flags leaves nobody out."""
-    found = {0: 1.0}
+    chances = {0: 1.0}
     for _ in range(asked):
         after: dict[int, float] = {}
-        for flags, chance in found.items():
+        for flags, chance in chances.items():
             active = records if forgets or flags < law.limit else 0
             yes = law.chance(active)
             after[flags + 1] = after.get(flags + 1, 0.0) + chance * yes
             after[flags] = after.get(flags, 0.0) + chance * (1 - yes)
-        found = after
-    return found
+        chances = after
+    return chances
 
 
 def _forgetful(question: Screening, facts: ScreeningFacts, source: None) -> list[bool]:
     """Mutant: nobody is ever left out."""
     active, law = facts.exact_active, question.law(CARD)
     answers = answered(law, active, active.fresh(MOST_FLAGS), question.places(CARD), source)
-    return [bool(one) for one in answers]
+    return [bool(answer) for answer in answers]
 
 
 def cases() -> Iterator[Case]:

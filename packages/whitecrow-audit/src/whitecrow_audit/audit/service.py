@@ -52,8 +52,8 @@ def _draws(adds: Callable[[FastAPI], None] | None) -> tuple[Draw, Draw]:
     from whitecrow_server.loopback import Running
 
     running = Running(CARD, DATABASES, adds)
-    one, two = (partial(_ask, running, name) for name in DATABASES)
-    return one, two
+    first, second = (partial(_ask, running, name) for name in DATABASES)
+    return first, second
 
 
 def _ask(running: Running, name: str) -> Hashable:

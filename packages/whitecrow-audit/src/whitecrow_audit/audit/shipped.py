@@ -158,9 +158,9 @@ def _neighbours(pair: tuple[Records, Records], unit: str, card: Card) -> bool:
 
     Under a card that protects people: by the records of one person.
     """
-    one, two = (Counter(zip(*records.values(), strict=True)) for records in pair)
+    first, second = (Counter(zip(*records.values(), strict=True)) for records in pair)
     if card.user_column is not None:
-        place = list(pair[0]).index(card.user_column)
-        return len({row[place] for row in ((one - two) + (two - one))}) == 1
-    gone, come = (one - two).total(), (two - one).total()
+        column = list(pair[0]).index(card.user_column)
+        return len({row[column] for row in ((first - second) + (second - first))}) == 1
+    gone, come = (first - second).total(), (second - first).total()
     return (gone, come) == (1, 1) if unit == "replace_one" else gone + come == 1

@@ -21,8 +21,8 @@ _SITES = ("north", "south", "west")
 _EPSILON = 2
 _CELLS = 500
 _SECRETS = {
-    frozenset(pair): bytes([place]) * 32
-    for place, pair in enumerate((("north", "south"), ("north", "west"), ("south", "west")))
+    frozenset(pair): bytes([number]) * 32
+    for number, pair in enumerate((("north", "south"), ("north", "west"), ("south", "west")))
 }
 
 
@@ -72,8 +72,8 @@ def _laws(shares: int, factor: Fraction) -> Laws:
     )
     law = share_sum_law(float(1 / size), 3, shares)
     middle = len(law) // 2
-    one, two = (float(law[middle + 1 - count :].sum()) for count in (0, 1))
-    return {False: 1 - one, True: one}, {False: 1 - two, True: two}
+    p, q = (float(law[middle + 1 - count :].sum()) for count in (0, 1))
+    return {False: 1 - p, True: p}, {False: 1 - q, True: q}
 
 
 def cases() -> Iterator[Case]:

@@ -118,7 +118,7 @@ def _whole(answer: Any) -> Hashable:
 
 
 def _unshared(facts: SubspaceFacts) -> SubspaceFacts:
-    """Every draw as dear as if it were the only one, four times over."""
+    """Every draw at four times the price of a single one."""
     return replace(facts, eta=4 * facts.eta)
 
 
@@ -137,11 +137,11 @@ def _printed(facts: SubspaceFacts) -> SubspaceFacts:
 def _counted(epsilon: int, times: int, factor: Fraction, x: Database) -> Law:
     """The law of the subspace found and its noisy count, as far as the view shows it."""
     question = _question(factor, "add_remove", "1/2", epsilon)
-    found: dict[Hashable, float] = {}
-    places: Any = ranking(question, question.eta(CARD), x)
-    for (columns,), chance in places.items():
-        place = "xy".index(columns[0])
-        projected = tuple(sorted((point[place],) for point in x))
+    joint: dict[Hashable, float] = {}
+    chances: Any = ranking(question, question.eta(CARD), x)
+    for (columns,), chance in chances.items():
+        column = "xy".index(columns[0])
+        projected = tuple(sorted((point[column],) for point in x))
         flat = Universe("column", ((0.0,),), 1.0, len(x), "add_remove")
         noise = _noise(question, columns)
         sensitivity = (
@@ -150,8 +150,8 @@ def _counted(epsilon: int, times: int, factor: Fraction, x: Database) -> Law:
         noise = replace(noise, multiplier=noise.multiplier / times)
         count = viewed(law(outliers(flat, projected, 1), sensitivity, noise), RAW)
         for seen, p in count.items():
-            found[columns, seen] = chance * p
-    return found
+            joint[columns, seen] = chance * p
+    return joint
 
 
 def _first_count(answer: Any) -> Hashable:
@@ -184,8 +184,8 @@ def _searched(epsilon: int, times: int, factor: Fraction, x: Database) -> Law:
     return _radii(question, radius_by_search(question, noise, question.drift(), universe, x))
 
 
-def _radii(question: Tune, places: Any) -> Law:
-    return {question.radii[place]: chance for place, chance in places.items()}
+def _radii(question: Tune, law: Any) -> Law:
+    return {question.radii[index]: chance for index, chance in law.items()}
 
 
 def _fainter(times: int, facts: Any) -> Any:

@@ -61,8 +61,8 @@ class Event:
 
     def chances(self, laws: tuple[Law, Law]) -> tuple[float, float]:
         """Return its probabilities: the one that should be larger, then the other."""
-        one, two = (math.fsum(law.get(a, 0.0) for a in self.answers) for law in laws)
-        p, q = (one, two) if self.forward else (two, one)
+        first, second = (math.fsum(law.get(a, 0.0) for a in self.answers) for law in laws)
+        p, q = (first, second) if self.forward else (second, first)
         return min(1.0, p), min(1.0, q)
 
 
@@ -72,9 +72,9 @@ def choose(draws: tuple[Counts, Counts], claim: Claim, alpha: float) -> Event:
     Candidates are the sets of answers whose ratio of frequencies is above a threshold, in both
     directions: for exact frequencies these are the best sets there are (Neyman and Pearson).
     """
-    answers, one, two = _columns(draws)
+    answers, first, second = _columns(draws)
     best, chosen = -1.0, Event(frozenset(answers[:1]), True, SPLITS[0])
-    for forward, high, low in ((True, one, two), (False, two, one)):
+    for forward, high, low in ((True, first, second), (False, second, first)):
         order = np.argsort(-(high + 0.5) / (low + 0.5), kind="stable")
         p, q = np.cumsum(high[order]), np.cumsum(low[order])
         for split in SPLITS:
@@ -169,10 +169,10 @@ def power(
     weights = [np.array([law.get(answer, 0.0) for answer in answers]) for law in laws]
     total = 0.0
     for _ in range(rounds):
-        one, two = (generator.multinomial(choosing, law / law.sum()) for law in weights)
+        first, second = (generator.multinomial(choosing, law / law.sum()) for law in weights)
         counts = (
-            dict(zip(answers, one.tolist(), strict=True)),
-            dict(zip(answers, two.tolist(), strict=True)),
+            dict(zip(answers, first.tolist(), strict=True)),
+            dict(zip(answers, second.tolist(), strict=True)),
         )
         event = choose(counts, claim, alpha)
         chances = event.chances(laws)
@@ -220,16 +220,16 @@ def caught(
 
 def _columns(draws: tuple[Counts, Counts]) -> tuple[Sequence[Hashable], Floats, Floats]:
     answers = sorted({*draws[0], *draws[1]}, key=repr)
-    one, two = (np.array([float(side.get(a, 0)) for a in answers]) for side in draws)
-    return answers, one, two
+    first, second = (np.array([float(side.get(a, 0)) for a in answers]) for side in draws)
+    return answers, first, second
 
 
 def _thresholds(laws: tuple[Law, Law]) -> list[tuple[Floats, Floats]]:
     """Return the chances of every set "ratio above a threshold", in both directions."""
     answers = sorted({*laws[0], *laws[1]}, key=repr)
-    one, two = (np.array([law.get(a, 0.0) for a in answers]) for law in laws)
+    first, second = (np.array([law.get(a, 0.0) for a in answers]) for law in laws)
     thresholds = []
-    for high, low in ((one, two), (two, one)):
+    for high, low in ((first, second), (second, first)):
         order = np.argsort(-(high + 1e-300) / (low + 1e-300), kind="stable")
         p, q = np.cumsum(high[order])[:-1], np.cumsum(low[order])[:-1]
         if len(p):

@@ -1,4 +1,4 @@
-"""Accounts as games: the most that any adaptive strategy gets beyond what an account says.
+"""Accounts as games: the most that any adaptive strategy gets beyond what an account claims.
 
 One pair of neighbouring databases. A strategy chooses among a few releases, each as revealing as
 its price allows: a coin that tells the world with odds e^ε, an approximate release tells it for
@@ -49,7 +49,7 @@ class Move:
 
 
 Counts = tuple[int, ...]
-Said = Callable[[Sequence[Move], Counts], float | None]
+Claim = Callable[[Sequence[Move], Counts], float | None]
 """What is said of an account after so many of each move; None if the last was refused."""
 
 PURE, LARGE = Move(1), Move(4)
@@ -89,35 +89,35 @@ def as_charged(moves: Sequence[Move], counts: Counts) -> float | None:
     return float(stated)
 
 
-def most(moves: Sequence[Move], said: Said) -> tuple[float, int]:
-    """The most that a strategy gets beyond what is said, and in how many accounts it may be."""
+def most(moves: Sequence[Move], claim: Claim) -> tuple[float, int]:
+    """The most that a strategy gets beyond the claim, and the number of accounts it may reach."""
     cache: dict[Counts, float | None] = {}
 
     def at(counts: Counts) -> float | None:
         if counts not in cache:
-            cache[counts] = said(moves, counts)
+            cache[counts] = claim(moves, counts)
         return cache[counts]
 
     reached, edge = [(0,) * len(moves)], [(0,) * len(moves)]
     while edge:
-        after = {_plus(counts, place) for counts in edge for place in range(len(moves))}
-        edge = sorted(one for one in after if at(one) is not None)
+        after = {_plus(counts, index) for counts in edge for index in range(len(moves))}
+        edge = sorted(node for node in after if at(node) is not None)
         reached += edge
     widest = max(sum(n * move.units for n, move in zip(c, moves, strict=True)) for c in reached)
     losses = float(UNIT) * np.arange(-widest, widest + 1)
-    worth: dict[Counts, npt.NDArray[np.float64]] = {}
+    values: dict[Counts, npt.NDArray[np.float64]] = {}
     for counts in reversed(reached):
         best = -np.expm1(-np.maximum(losses - (at(counts) or 0.0), 0))
-        for place, move in enumerate(moves):
-            rest = worth.get(_plus(counts, place))
+        for index, move in enumerate(moves):
+            rest = values.get(_plus(counts, index))
             if rest is not None:
                 best = np.maximum(best, _asked(move, rest))
-        worth[counts] = best
-    return float(worth[reached[0]][widest]), len(reached)
+        values[counts] = best
+    return float(values[reached[0]][widest]), len(reached)
 
 
-def _plus(counts: Counts, place: int) -> Counts:
-    return (*counts[:place], counts[place] + 1, *counts[place + 1 :])
+def _plus(counts: Counts, index: int) -> Counts:
+    return (*counts[:index], counts[index] + 1, *counts[index + 1 :])
 
 
 def _asked(move: Move, rest: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -130,11 +130,11 @@ def _asked(move: Move, rest: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     return move.told + (1 - move.told) * (true * up + (1 - true) * down)
 
 
-def check(games: Sequence[str], said: Said = as_charged) -> Report:
-    """Play games against a rule; the most that is got beyond must be within delta."""
+def check(games: Sequence[str], claim: Claim = as_charged) -> Report:
+    """Play games against a rule; what they get beyond its claim must be within delta."""
     worst, where, accounts = 0.0, "", 0
     for name in games:
-        largest, many = most(GAMES[name], said)
+        largest, many = most(GAMES[name], claim)
         accounts += many
         if largest >= worst:
             worst, where = largest, name

@@ -21,8 +21,8 @@ Floats = NDArray[np.float64]
 
 
 @lru_cache(maxsize=4)
-def _graph(places: int, size: int) -> DatabaseGraph:
-    return DatabaseGraph(range(places), size)
+def _graph(points: int, size: int) -> DatabaseGraph:
+    return DatabaseGraph(range(points), size)
 
 
 def _near(places: int, radius: int) -> Counts:
@@ -46,8 +46,8 @@ def components(nodes: Flags, pairs: Edges) -> Counts:
     while True:
         before = labels.copy()
         for smaller, larger in pairs:
-            kept = nodes[smaller] & nodes[larger]
-            a, b = smaller[kept], larger[kept]
+            inside = nodes[smaller] & nodes[larger]
+            a, b = smaller[inside], larger[inside]
             least = np.minimum(labels[a], labels[b])
             labels[a], labels[b] = np.minimum(labels[a], least), np.minimum(labels[b], least)
         if (before == labels).all():
@@ -73,15 +73,15 @@ def claim_one() -> Report:
 
 def claim_two(radius: int = 1) -> Report:
     """A radius that connects all values: regular. All databases with a sensitive record meet."""
-    graph, near, edges, apart = _graph(3, 15), _near(3, radius), 0, 0
+    graph, near, edges, excess = _graph(3, 15), _near(3, radius), 0, 0
     inner = graph.counts.sum(axis=1) <= 9  # ways need more records: beta at every place
     for beta, k in _settings(3):
         sensitive = _sensitive(graph, near, beta + 1 - k)
         pairs = graph.sensitive_pairs(sensitive)
         edges += sum(len(smaller) for smaller, _ in pairs)
         nodes = np.asarray(sensitive.any(axis=1))
-        apart += len(np.unique(components(nodes, pairs)[nodes & inner])) - 1
-    return Report(len(graph.counts), edges, float(apart), 0.0, note="loss: components too many")
+        excess += len(np.unique(components(nodes, pairs)[nodes & inner])) - 1
+    return Report(len(graph.counts), edges, float(excess), 0.0, note="loss: components too many")
 
 
 def _loss(yes: Floats, one: Counts | int, other: Counts | int) -> Floats:
@@ -132,14 +132,14 @@ def connected_records() -> Report:
     for beta, k in _settings(4):
         tau = beta + 1 - k
         pairs = graph.sensitive_pairs(_sensitive(graph, near, tau))
-        for place, (without, present) in enumerate(graph.all_pairs):
+        for index, (without, present) in enumerate(graph.all_pairs):
             # A value within the radius at which one more record would be covered without it.
-            covered = ((around[without] >= tau - 1) & (near[place] == 1)).any(axis=1)
-            asked = room[present] & covered & (around[present, place] < tau)
+            covered = ((around[without] >= tau - 1) & (near[index] == 1)).any(axis=1)
+            asked = room[present] & covered & (around[present, index] < tau)
             for a, b in zip(without[asked], present[asked], strict=True):
                 to = np.zeros((len(graph.counts), 1), dtype=np.bool_)
                 to[a] = True
-                missing = tau - int(around[b, place])
+                missing = tau - int(around[b, index])
                 tried += 1
                 wrong += int(graph.distances(to, pairs)[b, 0]) != 2 * missing + 1
     return Report(len(graph.counts), tried, float(wrong), 0.0, note="loss: other distances")

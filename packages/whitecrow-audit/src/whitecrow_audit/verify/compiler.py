@@ -23,7 +23,7 @@ from whitecrow.identify.compiler import (
 )
 from whitecrow_audit.verify.universes import Checks, together
 
-_PLACES, _SIZE = range(4), 7
+_UNIVERSE, _SIZE = range(4), 7
 _TINY = 1e-12
 MODELS: tuple[AnomalyModel, ...] = (
     DistanceAnomaly(2, 1),
@@ -34,12 +34,12 @@ MODELS: tuple[AnomalyModel, ...] = (
 
 
 def _pairs(model: AnomalyModel, k: int) -> Iterator[tuple[Database, Database]]:
-    """Yield the pairs of sensitive neighbours: the model's own word, which ``models`` checks."""
-    graph = DatabaseGraph(_PLACES, _SIZE)
-    for place, (smaller, larger) in enumerate(graph.all_pairs):
+    """Yield the pairs of sensitive neighbours: as the model says, which ``models`` checks."""
+    graph = DatabaseGraph(_UNIVERSE, _SIZE)
+    for index, (smaller, larger) in enumerate(graph.all_pairs):
         for a, b in zip(smaller.tolist(), larger.tolist(), strict=True):
             one, other = graph.records(a), graph.records(b)
-            if model.sensitive(list(other), place, k):
+            if model.sensitive(list(other), index, k):
                 yield one, other
 
 
@@ -49,9 +49,9 @@ def _loss(mechanism: Compiled) -> Report:
     note = f"{mechanism.model}, k {mechanism.k}"
     worst = together(
         exhaust(partial(_law, mechanism, i), pairs, float(mechanism.epsilon), note=note)
-        for i in _PLACES
+        for i in _UNIVERSE
     )
-    return replace(worst, databases=worst.databases // len(_PLACES))
+    return replace(worst, databases=worst.databases // len(_UNIVERSE))
 
 
 def _law(mechanism: Compiled, i: int, records: Database) -> Mapping[Any, float]:
@@ -63,7 +63,7 @@ def _law(mechanism: Compiled, i: int, records: Database) -> Mapping[Any, float]:
 def compiled_loss(build: Callable[..., Base], epsilon: Fraction) -> Report:
     """The loss of a compiled base on every edge: at most twice the base's."""
     return together(
-        _loss(compiled(build(model, epsilon=epsilon), model=model, k=k, universe=_PLACES, size=4))
+        _loss(compiled(build(model, epsilon=epsilon), model=model, k=k, universe=_UNIVERSE, size=4))
         for model in MODELS
         for k in (1, 2)
     )

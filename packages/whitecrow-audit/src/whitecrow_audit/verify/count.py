@@ -99,10 +99,10 @@ def admissible(cover: Cover, width: int) -> Report:
     """(M1) at least every ball; (M2) grows; (M3) by at most 1: on random points and lattices."""
     generator = np.random.default_rng(7)
     worst, where, tried = 0.0, "", 0
-    for turn in range(60):
+    for trial in range(60):
         n = int(generator.integers(1, 14))
         points = generator.normal(size=(n, width))
-        if turn % 2:
+        if trial % 2:
             points = np.round(points * 2) / 2
         radius = float(generator.choice([0.5, 1.0, 1.25]))
         whole = cover(points, radius)

@@ -30,7 +30,7 @@ Utilities = Mapping[int, int]
 
 
 class Listed:
-    """A small graph in the open: matching contexts and their utilities.
+    """A small graph with nothing hidden: matching contexts and their utilities.
 
     Where these are a callable, it receives the start of the search and returns them.
     """
@@ -58,8 +58,8 @@ class Listed:
         levels = Counter(self._utilities.values())
         return list(levels), list(levels.values())
 
-    def member(self, level: int, place: int) -> int:
-        return [context for context in self.matches if self._utilities[context] == level][place]
+    def member(self, level: int, index: int) -> int:
+        return [context for context in self.matches if self._utilities[context] == level][index]
 
 
 def _law(kind: str, utilities: Utilities, samples: int, eta: Fraction, start: int) -> Law:
@@ -150,7 +150,7 @@ def reached(kind: str) -> Report:
         samples = 7 if len(utilities) <= 4 else 3
         return set(_law(kind, utilities, samples, Fraction(1, 10), WHOLE))
 
-    return _reach(answers, whole=kind in ("direct", "uniform"))
+    return _answers_check(answers, whole=kind in ("direct", "uniform"))
 
 
 def cumulative_flips() -> Report:
@@ -167,10 +167,10 @@ def cumulative_flips() -> Report:
                     waiting.append(context)
         return set(reached)
 
-    return _reach(answers, whole=False)
+    return _answers_check(answers, whole=False)
 
 
-def _reach(answers: Callable[[Utilities], set[Hashable]], *, whole: bool) -> Report:
+def _answers_check(answers: Callable[[Utilities], set[Hashable]], *, whole: bool) -> Report:
     tried, worst, where = 0, 0.0, ""
     for matches in range(1 << WHOLE, 1 << (WHOLE + 1)):
         utilities = _populations(matches, CROWDS[1])
@@ -232,7 +232,7 @@ def _arrays(database: Database) -> tuple[list[list[int]], list[int]]:
 def _released(database: Database, **parameters: Any) -> Law:
     parameters = {"notion": "conditional", "epsilon": EPSILON, **parameters}
     law = exact_release_law(*_arrays(database), OWN, sizes=SIZES, **parameters)
-    return {found: chance for found, chance in law.items()}  # noqa: C416  (Hashable keys)
+    return {answer: chance for answer, chance in law.items()}  # noqa: C416  (Hashable keys)
 
 
 def conditional(detector: Detector, kind: str, utility: Any = "population") -> Report:
@@ -370,7 +370,7 @@ class _Undeclared(CustomUtility):
         return BANDS.table(values)
 
     def check(self, sizes: Mapping[str, int]) -> None:
-        """Believe what is declared."""
+        """Accept whatever is declared."""
 
 
 DETECTORS: tuple[Detector, ...] = (

@@ -51,7 +51,7 @@ def _bound(radius: int, beta: int, k: int, *, tight: bool) -> Bound:
 
 
 def _number(bound: Bound) -> Callable[[int, int], float]:
-    """Return the bound as a float, inf for None, remembered from one universe to the next."""
+    """Return the bound as a float, inf for None, cached from one universe to the next."""
 
     @cache
     def value(copies: int, neighbours: int) -> float:
@@ -121,8 +121,8 @@ class _Case:
         """Add the loss of Construction 1 with this bound on the edges of a sensitive graph."""
         steps, rate = self.universe.steps(tau), float(epsilon)
         a, b = steps.before_and_after(self.bound)
-        share = math.log1p(math.exp(-rate))
-        losses = flip_losses((-rate * a - share, -rate * b - share), steps.answers(self.beta))
+        log_sum = math.log1p(math.exp(-rate))
+        losses = flip_losses((-rate * a - log_sum, -rate * b - log_sum), steps.answers(self.beta))
         tally.add_steps(self.universe, steps, losses, self.name)
 
 
@@ -134,9 +134,9 @@ def lemma_l(tight: bool) -> Report:
         a, b = steps.before_and_after(case.bound)
         before, after = steps.answers(case.beta)
         both = np.isinf(a) & np.isinf(b)
-        apart = np.abs(np.where(both, 0.0, a) - np.where(both, 0.0, b))
+        gap = np.abs(np.where(both, 0.0, a) - np.where(both, 0.0, b))
         broken = (before != after) & ((a > 1) | (b > 1)) | (np.minimum(a, b) < 1)
-        tally.add_steps(case.universe, steps, np.where(broken, math.inf, apart), case.name)
+        tally.add_steps(case.universe, steps, np.where(broken, math.inf, gap), case.name)
     return tally.report(1.0, "loss: the largest step of λ along an edge")
 
 
@@ -198,8 +198,8 @@ def exact_distance() -> Report:
             for place in range(universe.places):
                 truth = universe.true_discrepancy(place, beta, edges)[inner]
                 distances = _at_place(_bound(radius, beta, k, tight=False), universe, place, inner)
-                apart = np.where(truth < 0, ~np.isinf(distances), distances != truth)
-                tally.add_databases(universe, inner, apart * 1.0, f"{place=} {beta=} {k=}")
+                wrong = np.where(truth < 0, ~np.isinf(distances), distances != truth)
+                tally.add_databases(universe, inner, wrong * 1.0, f"{place=} {beta=} {k=}")
     return tally.report(0.0, "loss: 1 where the formula is not the distance")
 
 
@@ -243,11 +243,11 @@ def _losses_at_places(universe: Universe) -> list[list[Floats]]:
     Independent answers: their losses add up.
     """
     rate = float(_PLACES_EPSILON)
-    share, everything = math.log1p(math.exp(-rate)), np.arange(len(universe.databases))
+    log_sum, everything = math.log1p(math.exp(-rate)), np.arange(len(universe.databases))
     wrong, stated = [], []
     for place in range(universe.places):
         bound = _bound(1, _PLACES_BETA, _PLACES_K, tight=True)
-        wrong.append(-rate * _at_place(bound, universe, place, everything) - share)
+        wrong.append(-rate * _at_place(bound, universe, place, everything) - log_sum)
         stated.append(universe.anomalous(place, _PLACES_BETA))
     return [
         [
@@ -298,7 +298,7 @@ def growing(*, corrected: bool = False) -> Report:
     for here in range(universe.places):
         for there in range(universe.places) if corrected else (here,):
             # What the others have in the second revision is what they had in the first, and more.
-            first, second = (universe.databases[edges[place][0]] for place in (here, there))
+            first, second = (universe.databases[edges[index][0]] for index in (here, there))
             grown = np.argwhere((first[:, None] <= second[None]).all(axis=2))
             for before in _subsets(universe):
                 early = np.sum([losses[here][p] for p in before], axis=0)[grown[:, 0]]

@@ -26,20 +26,20 @@ from whitecrow.privacy import Unit
 from whitecrow_audit.verify.tape import Tape, histogram_checks, worst_of
 from whitecrow_audit.verify.universes import Checks, Histogram, databases, edges
 
-_REACH = 120
+_SPAN = 120
 _FAR = 40
 
 
 def share_sum_law(rate: float, parts: int, shares: int) -> npt.NDArray[np.float64]:
     """Return P(sum of ``shares`` shares of one part in ``parts`` = -120 .. 120)."""
     a, r = math.exp(-rate), shares / parts
-    one = np.empty(16 * _REACH)
-    one[0] = (1 - a) ** r
-    for k in range(1, len(one)):
-        one[k] = one[k - 1] * a * (k - 1 + r) / k
-    both = np.correlate(one, one, mode="full")
-    middle = len(one) - 1
-    return both[middle - _REACH : middle + _REACH + 1]
+    single = np.empty(16 * _SPAN)
+    single[0] = (1 - a) ** r
+    for k in range(1, len(single)):
+        single[k] = single[k - 1] * a * (k - 1 + r) / k
+    both = np.correlate(single, single, mode="full")
+    middle = len(single) - 1
+    return both[middle - _SPAN : middle + _SPAN + 1]
 
 
 def _sum_check(parts: int, shares: int) -> Report:
@@ -47,8 +47,8 @@ def _sum_check(parts: int, shares: int) -> Report:
     law = share_sum_law(1.0, parts, shares)
 
     def counted(x: int) -> Mapping[Hashable, float]:
-        places = range(-_FAR, _FAR + 1)
-        return {place: float(law[_REACH + place - x]) for place in places}
+        values = range(-_FAR, _FAR + 1)
+        return {value: float(law[_SPAN + value - x]) for value in values}
 
     return exhaust(counted, [(x, x + 1) for x in range(4)], 1.0)
 
@@ -56,9 +56,9 @@ def _sum_check(parts: int, shares: int) -> Report:
 def _equal_law(parts: int) -> Report:
     """The loss here is the distance to the discrete Laplace law."""
     ratio = math.exp(-1.0)
-    places = np.arange(-_REACH, _REACH + 1)
-    central = (1 - ratio) / (1 + ratio) * ratio ** np.abs(places)
-    near = slice(_REACH - _FAR, _REACH + _FAR + 1)
+    values = np.arange(-_SPAN, _SPAN + 1)
+    central = (1 - ratio) / (1 + ratio) * ratio ** np.abs(values)
+    near = slice(_SPAN - _FAR, _SPAN + _FAR + 1)
     far = np.abs(np.log(share_sum_law(1.0, parts, parts)[near] / central[near]))
     return Report(1, 1, float(far.max()), 0.0, f"{parts} sites")
 
@@ -80,7 +80,7 @@ def _rows(x: Histogram) -> npt.NDArray[np.float64]:
     return np.array(chosen, dtype=np.float64).reshape(-1, len(GRIDS))
 
 
-def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
+def _run(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
     """Run the stages on a database; return what is public of it."""
     rows = _rows(x)
     grids = GRIDS
@@ -98,12 +98,12 @@ def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
     return layout, model.records, model.counts.tobytes()
 
 
-def all_histograms(law: str, relation: Unit, ways: int = 2, **broken: Any) -> Report:
-    """Return the worst loss of stages 1 and 2 on every edge, over some public ways."""
+def all_histograms(law: str, relation: Unit, seeds: int = 2, **broken: Any) -> Report:
+    """Return the worst loss of stages 1 and 2 on every edge, over some public seeds."""
     budget = NoiseBudget(law, Fraction(1, 2), relation, 1)
     tape = {key: broken.pop(key) for key in ("tables", "left_out") if key in broken}
-    way = partial(_way, **broken)
-    return worst_of(way, budget, len(VALUES), MOST, ways, **tape)
+    release = partial(_run, **broken)
+    return worst_of(release, budget, len(VALUES), MOST, seeds, **tape)
 
 
 def thresholds(relation: Unit, eta_factor: Fraction = Fraction(1)) -> Report:
@@ -112,9 +112,9 @@ def thresholds(relation: Unit, eta_factor: Fraction = Fraction(1)) -> Report:
     eta = epsilon * eta_factor / (2 * threshold.sensitivity(rate, relation, 1))
 
     def law(x: Histogram) -> Mapping[Hashable, float]:
-        worth = threshold.utilities(np.array(x), rate)
-        weights = [math.exp(float(eta) * value) for value in worth]
-        return {place: weight / sum(weights) for place, weight in enumerate(weights)}
+        scores = threshold.utilities(np.array(x), rate)
+        weights = [math.exp(float(eta) * value) for value in scores]
+        return {index: weight / sum(weights) for index, weight in enumerate(weights)}
 
     pairs = [(x, y) for x, y, _ in edges(3, 3)]
     if relation == "replace_one":

@@ -32,16 +32,16 @@ def cell_law(count: int, threshold: int, rate: float) -> dict[int, float]:
 def released_law(x: Histogram, threshold: int, rate: float) -> dict[Hashable, float]:
     """Return the law of the whole released histogram."""
     cells = [cell_law(count, threshold, rate) for count in x]
-    found: dict[Hashable, float] = {}
+    joint: dict[Hashable, float] = {}
     for outcome in itertools.product(*(law.items() for law in cells)):
         values = tuple(value for value, _ in outcome)
-        found[values] = math.prod(p for _, p in outcome)
-    return found
+        joint[values] = math.prod(p for _, p in outcome)
+    return joint
 
 
 def _sensitive_edges(cells: int, most: int, tau: int) -> Iterator[tuple[Histogram, Histogram]]:
-    for x, y, place in edges(cells, most):
-        if y[place] >= tau:
+    for x, y, cell in edges(cells, most):
+        if y[cell] >= tau:
             yield x, y
 
 
@@ -102,8 +102,8 @@ def binned_edges(rate: float) -> Report:
             question = Lookahead(["x"], model=DistanceAnomaly(beta, 0), k=k, epsilon="1", bins=2)
             pairs = [
                 (x, y)
-                for x, y, place in edges(3, 3)
-                if _binned(y, 2)[int(place >= 2)] >= beta + 1 - k
+                for x, y, cell in edges(3, 3)
+                if _binned(y, 2)[int(cell >= 2)] >= beta + 1 - k
             ]
 
             def law(x: Histogram, question: Lookahead = question) -> Mapping[Hashable, float]:
@@ -120,7 +120,7 @@ def fitted_bins_mutant() -> Report:
         edge = next((i for i in range(3) if 2 * sum(x[: i + 1]) >= sum(x)), 2)
         return released_law(_binned(x, edge), 1, 1.0)
 
-    pairs = [(x, y) for x, y, place in edges(3, 3) if y[place] >= 2]
+    pairs = [(x, y) for x, y, cell in edges(3, 3) if y[cell] >= 2]
     return exhaust(law, pairs, 1.0)
 
 

@@ -27,13 +27,13 @@ from whitecrow.exhaustive import Report
 from whitecrow_audit.verify.sensitive import flip_losses
 from whitecrow_audit.verify.universes import Checks, together
 
-_PLACES, _SIZE, _RATE = 5, 17, 1.0
+_POINTS, _SIZE, _RATE = 5, 17, 1.0
 Law = Callable[[int, int], Judgement]
 
 
 @lru_cache(maxsize=2)
-def _graph(places: int, size: int) -> DatabaseGraph:
-    return DatabaseGraph(range(places), size)
+def _graph(points: int, size: int) -> DatabaseGraph:
+    return DatabaseGraph(range(points), size)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Weighed:
 
 _ROW = record_type(("age", "ward"))
 _WARDS = [_ROW(0, "A"), _ROW(1, "A"), _ROW(2, "A"), _ROW(0, "B"), _ROW(1, "B")]
-_LINE = range(_PLACES)
+_LINE = range(_POINTS)
 MODELS: dict[str, tuple[CountingModel, Sequence[Any]]] = {
     "distance": (DistanceAnomaly(3, 1), _LINE),
     "kth-neighbour": (KthNeighbourAnomaly(4, 1), _LINE),
@@ -96,7 +96,7 @@ def relations(own: int, count: int = 40) -> Iterator[Weighed]:
 
 def who_is_sensitive(name: str) -> Report:
     """Lemma 3: within k steps of normal, by the definition, is a weight of at least tau."""
-    graph, weighed = _graph(_PLACES, _SIZE), Weighed.by(*MODELS[name])
+    graph, weighed = _graph(_POINTS, _SIZE), Weighed.by(*MODELS[name])
     around = weighed.around(graph)
     normal = (graph.counts > 0) & (around > weighed.threshold)
     sizes = graph.counts.sum(axis=1)
@@ -105,7 +105,7 @@ def who_is_sensitive(name: str) -> Report:
         inner = sizes <= _SIZE - k  # the steps must fit
         claimed = around >= weighed.threshold + 1 - k * weighed.own
         wrong += int((graph.within(normal, k) != claimed)[inner].sum())
-        tried += int(inner.sum()) * _PLACES
+        tried += int(inner.sum()) * _POINTS
     note = "loss: how often the lemma and the definition disagree"
     return Report(len(graph.counts), tried, float(wrong), 0.0, note=note)
 
@@ -132,13 +132,13 @@ def as_weighed(name: str) -> Report:
 
 def screened(name: str) -> Report:
     """The same for a record that need not be in the data, on every pair."""
-    graph, weighed = _graph(_PLACES, _SIZE), Weighed.by(*MODELS[name])
+    graph, weighed = _graph(_POINTS, _SIZE), Weighed.by(*MODELS[name])
     return _worst(graph, weighed.around(graph), weighed.novel, graph.all_pairs)
 
 
 def never_above_the_distance(name: str) -> Report:
     """λ against the minimum discrepant distance (Definition 10), by brute force."""
-    graph, weighed = _graph(_PLACES, 12), Weighed.by(*MODELS[name])
+    graph, weighed = _graph(_POINTS, 12), Weighed.by(*MODELS[name])
     around = weighed.around(graph)
     inner = graph.counts.sum(axis=1) <= 8
     above, tried = 0.0, 0
@@ -166,18 +166,18 @@ def _worst(graph: DatabaseGraph, around: Counts, law: Law, pairs: Edges) -> Repo
     wrong = -_RATE * bound - math.log1p(math.exp(-_RATE))
     worst, where = 0.0, ""
     for smaller, larger in pairs:
-        for place in range(len(graph.universe)):
-            ends = [(wrong[at, place], labels[at, place]) for at in (smaller, larger)]
+        for index in range(len(graph.universe)):
+            ends = [(wrong[at, index], labels[at, index]) for at in (smaller, larger)]
             losses = flip_losses((ends[0][0], ends[1][0]), (ends[0][1], ends[1][1]))
-            one, other = bound[smaller, place], bound[larger, place]
-            changes = labels[smaller, place] != labels[larger, place]
+            one, other = bound[smaller, index], bound[larger, index]
+            changes = labels[smaller, index] != labels[larger, index]
             broken = (np.minimum(one, other) < 1) | (changes & (np.maximum(one, other) > 1))
             losses = np.where(broken | (np.abs(one - other) > 1), math.inf, losses)
             if len(losses) and (losses.max() > worst or not where):
                 at = int(losses.argmax())
                 worst = float(losses[at])
                 pair = f"{graph.records(smaller[at])} ~ {graph.records(larger[at])}"
-                where = f"{pair}, place {place + 1}"
+                where = f"{pair}, place {index + 1}"
     edges = sum(len(smaller) for smaller, _ in pairs)
     return Report(len(graph.counts), edges, worst, _RATE, where)
 
@@ -219,7 +219,7 @@ def another_group() -> Report:
     weighed = Weighed.by(*MODELS["contextual"])
     everyone = DistanceAnomaly(3, 1)
     all_groups = np.array([[everyone.weight(i.age, other.age) for other in _WARDS] for i in _WARDS])
-    graph = _graph(_PLACES, _SIZE)
+    graph = _graph(_POINTS, _SIZE)
     around, seen = weighed.around(graph), np.asarray(graph.counts @ all_groups.T)
     labels, _ = _judged(graph.counts, around, weighed.law(1))
     _, bound = _judged(graph.counts, seen, weighed.law(1))

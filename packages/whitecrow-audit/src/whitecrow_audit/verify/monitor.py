@@ -74,8 +74,8 @@ def _rows(lives: tuple[Life, ...], x: Histogram, step: int, period: int) -> Any:
         for _ in range(count)
         if life[step] is not None
     ]
-    kept = [value for value, when in rows if when == period]  # type: ignore[misc]
-    return np.array(kept, dtype=np.float64).reshape(-1, 1)
+    values = [value for value, when in rows if when == period]  # type: ignore[misc]
+    return np.array(values, dtype=np.float64).reshape(-1, 1)
 
 
 def _facts(lives: tuple[Life, ...], x: Histogram) -> MonitorFacts:
@@ -130,7 +130,7 @@ class _Taped:
         return make(budget, self.plan(card), past, span, self._user, draw)
 
 
-def _way(lives: tuple[Life, ...], user: bool, x: Histogram, tape: Tape, **broken: Any) -> Hashable:
+def _run(lives: tuple[Life, ...], user: bool, x: Histogram, tape: Tape, **broken: Any) -> Hashable:
     """Close all steps over some lives; return what is public of it."""
     delta = "1e-6" if tape.law == "gaussian" else "0"
     asked = Monitor(["x"], time="t", start=0, period=1, horizon=STEPS, epsilon=1, delta=delta)
@@ -142,21 +142,21 @@ def _way(lives: tuple[Life, ...], user: bool, x: Histogram, tape: Tape, **broken
 
 
 def all_steps(
-    law: str, lives: tuple[Life, ...] = RECORDS, user: bool = False, ways: int = 2, **broken: Any
+    law: str, lives: tuple[Life, ...] = RECORDS, user: bool = False, seeds: int = 2, **broken: Any
 ) -> Report:
-    """Return the worst loss of all steps together on every edge, over some public ways."""
+    """Return the worst loss of all steps together on every edge, over some public seeds."""
     budget = NoiseBudget(law, Fraction(1, 2), "add_remove", 1)
-    return worst_of(partial(_way, lives, user, **broken), budget, len(lives), 1, ways)
+    return worst_of(partial(_run, lives, user, **broken), budget, len(lives), 1, seeds)
 
 
 def all_runs(law: str, runs: Runs, paid: int) -> Report:
     """Return the worst loss of records that move from run to run, beside so many prices."""
-    worst = together(all_steps(law, (life,), ways=1) for life in _moving(runs))
+    worst = together(all_steps(law, (life,), seeds=1) for life in _moving(runs))
     return replace(worst, bound=paid * worst.bound)
 
 
 def _mutant(words: str, law: str, lives: tuple[Life, ...] = RECORDS, **broken: Any) -> Checks:
-    return {f"mutant: {words}": partial(all_steps, law, lives, ways=1, **broken)}
+    return {f"mutant: {words}": partial(all_steps, law, lives, seeds=1, **broken)}
 
 
 CHECKS: Checks = {

@@ -181,18 +181,18 @@ def points(pair: tuple[Database, Database]) -> str:
 def law(count: int, sensitivity: Fraction, noise: Calibration) -> Mapping[Hashable, float]:
     """Return the exact law of a noisy count; what lies far out is two lumps."""
     amplitude = noise.multiplier * sensitivity
-    reach = 60
+    span = 60
     if noise.mechanism == "smooth":
         mass = partial(laws.core_tail_pmf, scale=amplitude, tail=noise.tail)
     elif noise.mechanism == "global":
         mass = partial(laws.discrete_laplace_pmf, scale=amplitude)
     else:
         mass = partial(laws.discrete_gaussian_pmf, variance=amplitude * amplitude)
-        reach = math.ceil(7 * float(amplitude)) + count
-    law: dict[Hashable, float] = {y: mass(y - count) for y in range(-reach, reach + 1)}
+        span = math.ceil(7 * float(amplitude)) + count
+    law: dict[Hashable, float] = {y: mass(y - count) for y in range(-span, span + 1)}
     rest = (1 - sum(law.values())) / 2
     # The noise beyond the range is cut off `count` further out on one side than on the other.
-    drift = sum(mass(y) for y in range(reach - count + 1, reach + count + 1)) / 2
+    drift = sum(mass(y) for y in range(span - count + 1, span + count + 1)) / 2
     if rest - drift > 1e-12:
         law["below"], law["above"] = rest - drift, rest + drift
     return law

@@ -97,11 +97,11 @@ def _covers_as_read(seen: tuple[int | None, ...], zone: Zone, x: Histogram, y: H
 @lru_cache(maxsize=4096)
 def _edges(guarantee: Guarantee) -> Edges:
     """Every pair of databases that the guarantee speaks of, as places in the universe."""
-    place = {x: i for i, x in enumerate(_universe())}
+    index = {x: i for i, x in enumerate(_universe())}
     zones = getattr(guarantee, "zones", ())
     conditions = getattr(guarantee, "conditions", ())
     edges = [
-        (place[x], place[y])
+        (index[x], index[y])
         for x, y in _pairs(getattr(guarantee, "unit", "add_remove"))
         if all(_covers(zone, x, y) for zone in zones)
         and all(CONDITIONS[condition](x, y) for condition in conditions)
@@ -286,24 +286,24 @@ def _sensitive(parts: list[Guarantee]) -> list[SensitivePrivacy]:
 
 def _union_of_zones(parts: list[Guarantee]) -> Guarantee:
     """A mutant: two sensitive releases reported at (min tau, max radius)."""
-    one, two = _sensitive(parts)
-    if (one.metric, one.card) != (two.metric, two.card):
+    first, second = _sensitive(parts)
+    if (first.metric, first.card) != (second.metric, second.card):
         raise NoConversion("only one metric and one card")
     return SensitivePrivacy(
-        one.epsilon + two.epsilon,
-        min(one.tau, two.tau),
-        max(one.radius, two.radius),
-        one.metric,
-        card=one.card,
+        first.epsilon + second.epsilon,
+        min(first.tau, second.tau),
+        max(first.radius, second.radius),
+        first.metric,
+        card=first.card,
     )
 
 
 def _zones_across_cards(parts: list[Guarantee]) -> Guarantee:
     """A mutant: zones of two cards merged as if one card had read the data both times."""
-    one, two = _sensitive(parts)
-    if one.card == two.card or not (one.card and two.card):
+    first, second = _sensitive(parts)
+    if first.card == second.card or not (first.card and second.card):
         raise NoConversion("only two known cards")
-    return _compose([one, replace(two, card=one.card)])
+    return _compose([first, replace(second, card=first.card)])
 
 
 def _sensitive_as_differential(parts: list[Guarantee]) -> Guarantee:

@@ -49,7 +49,7 @@ def _facts(x: Histogram, **broken: Any) -> ProfileFacts:
     return ProfileFacts(count, CARD, texts)
 
 
-def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
+def _run(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
     """Run all searches on a database; return what is public of it."""
     facts = _facts(x)
     parts = Profile(epsilon=1).parts(CARD)
@@ -73,12 +73,12 @@ def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
     return tuple(public)
 
 
-def all_histograms(law: str, relation: Unit, ways: int = 2, **broken: Any) -> Report:
-    """Return the worst loss of all searches on every edge, over some public ways."""
+def all_histograms(law: str, relation: Unit, seeds: int = 2, **broken: Any) -> Report:
+    """Return the worst loss of all searches on every edge, over some public seeds."""
     budget = NoiseBudget(law, Fraction(1, 2), relation, 1)
     tape = {key: broken.pop(key) for key in ("left_out",) if key in broken}
     # Large numbers on the tape make the search go deep; its way is as public as any.
-    return worst_of(partial(_way, **broken), budget, len(VALUES), MOST, ways, highest=4000, **tape)
+    return worst_of(partial(_run, **broken), budget, len(VALUES), MOST, seeds, highest=4000, **tape)
 
 
 def named_values(
@@ -93,7 +93,7 @@ def named_values(
     worst, where, count = 0.0, "", 0
     for records in _partitions(contribution):
         count += 1
-        unnamed = math.prod(1.0 - _at_least(bound - one, noise) for one in records)
+        unnamed = math.prod(1.0 - _at_least(bound - record, noise) for record in records)
         if 1.0 - unnamed > worst:
             worst, where = 1.0 - unnamed, f"{records} records of values of one's own"
     return Report(count, count, worst, float(delta), where)
@@ -109,8 +109,8 @@ def _partitions(total: int, most: int | None = None) -> list[tuple[int, ...]]:
 def _at_least(least: int, noise: Noise) -> float:
     """Return the chance that a discrete Gaussian is at least so large, by its exact law."""
     variance = float(noise.size)
-    reach = range(-200, 201)
-    weights = {value: math.exp(-value * value / (2.0 * variance)) for value in reach}
+    values = range(-200, 201)
+    weights = {value: math.exp(-value * value / (2.0 * variance)) for value in values}
     total = math.fsum(weights.values())
     return math.fsum(weight for value, weight in weights.items() if value >= least) / total
 

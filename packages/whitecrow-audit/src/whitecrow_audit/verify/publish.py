@@ -1,4 +1,4 @@
-"""Publishing, verified: the exact law of short streams, on every pair that differs in one event.
+"""Publish, checked: the exact law of short streams, on every pair that differs in one event.
 
 A release at ``t`` is a whole number fixed by the past releases plus that period's noise, so the
 probability of a whole series of outputs is a product of known weights. All series inside a window
@@ -103,8 +103,8 @@ def _edges(plan: PublicationPlan, periods: int) -> Iterator[tuple[Stream, Stream
                 for value, other in itertools.product(range(top + 1), repeat=2):
                     yield stream, _with(_with(stream, come, value), go, ~other)
         else:
-            for one, two in itertools.combinations_with_replacement(range(periods), 2):
-                yield stream, _with(_with(stream, one, top), two, top)
+            for first, second in itertools.combinations_with_replacement(range(periods), 2):
+                yield stream, _with(_with(stream, first, top), second, top)
 
 
 def _log_weights(

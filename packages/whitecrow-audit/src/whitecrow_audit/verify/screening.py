@@ -86,15 +86,15 @@ def worst_game(rules: Rules, x: Database, y: Database, order: int) -> float:
         best = gain(left, again - 1, start, start) if again else 1.0
         for opening, place in product(range(rules.openings), range(PLACES)):
             p, q = (
-                rules.chance(rules.count(one, state[opening], place))
-                for one, state in ((x, mine), (y, other))
+                rules.chance(rules.count(database, state[opening], place))
+                for database, state in ((x, mine), (y, other))
             )
             after = [
                 tuple(
-                    rules.flagged(one, each, place) if number == opening else each
+                    rules.flagged(database, each, place) if number == opening else each
                     for number, each in enumerate(state)
                 )
-                for one, state in ((x, mine), (y, other))
+                for database, state in ((x, mine), (y, other))
             ]
             no, yes = gain(left - 1, again, mine, other), gain(left - 1, again, *after)
             best = max(
@@ -128,9 +128,9 @@ def every_strategy(law: Law, change: Callable[[Rules], Rules], most: int = 3) ->
     for x, y in pairs(most, law.contribution):
         for one, other in ((x, y), (y, x)):
             tried += 1
-            found = worst_game(rules, one, other, law.order)
-            if found > worst:
-                worst, where = found, f"{one} ~ {other}"
+            loss = worst_game(rules, one, other, law.order)
+            if loss > worst:
+                worst, where = loss, f"{one} ~ {other}"
     return Report(len(list(databases(most))), tried, worst, bound, where, "loss: ln E[R^order]")
 
 
@@ -188,7 +188,7 @@ def hypothesis(law: Law, beside: Callable[[int, int], int]) -> Report:
     """The theorem's inequality between every two neighbouring entries, in whole numbers."""
     below, above = table(law.order, law.weight)
     entries = (*below[::-1], *above)
-    chances = [int(one) for one in law.chances(np.arange(law.most + 1))]
+    chances = [int(chance) for chance in law.chances(np.arange(law.most + 1))]
     used = [*zip(chances, chances[law.step :], strict=False)]
     tried = [(p, beside(p, q)) for p, q in (*pairwise(entries), *used)]
     wrong = [pair for pair in tried if not keeps(*pair, law.order, law.weight)]

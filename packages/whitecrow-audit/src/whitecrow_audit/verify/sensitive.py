@@ -199,8 +199,8 @@ def flip_losses(wrong: tuple[Floats, Floats], answers: tuple[Flags, Flags]) -> F
 
 def _matrix(near: list[list[int]]) -> Flags:
     matrix = np.zeros((len(near), len(near)), dtype=np.bool_)
-    for place, others in enumerate(near):
-        matrix[place, others] = True
+    for row, others in enumerate(near):
+        matrix[row, others] = True
     return matrix
 
 

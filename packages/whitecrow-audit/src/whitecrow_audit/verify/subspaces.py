@@ -35,7 +35,7 @@ MIXED = (("x",), ("x", "y"), ("y",))
 @lru_cache(maxsize=100_000)
 def _outliers(x: Database, columns: tuple[str, ...], beta: int, radius: float) -> int:
     chosen = [("x", "y").index(name) for name in columns]
-    projected = tuple(tuple(point[place] for place in chosen) for point in x)
+    projected = tuple(tuple(point[column] for column in chosen) for point in x)
     return sum(degree <= beta for degree in degrees(projected, radius))
 
 

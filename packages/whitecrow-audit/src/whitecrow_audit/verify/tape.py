@@ -79,10 +79,10 @@ class Silent(Noise):
         return counts
 
 
-def _difference(one: Tape, two: Tape) -> float:
+def _difference(one: Tape, other: Tape) -> float:
     """Add up the loss of all histograms, in the currency of the law."""
     total = Fraction(0)
-    for (noise, first), (_, second) in zip(one.asked, two.asked, strict=True):
+    for (noise, first), (_, second) in zip(one.asked, other.asked, strict=True):
         away = [abs(int(value)) for value in (first - second)]
         if noise.law == "laplace":
             total += sum(away) / noise.size
@@ -108,35 +108,35 @@ def neighbours(relation: Unit, values: int, most: int) -> Iterator[tuple[Histogr
 
 
 def worst_of(
-    way: Callable[[Histogram, Tape], Hashable],
+    release: Callable[[Histogram, Tape], Hashable],
     budget: NoiseBudget,
     values: int,
     most: int,
-    ways: int,
+    seeds: int,
     **tape: Any,
 ) -> Report:
-    """Return the worst loss of a mechanism on every edge, over some public ways.
+    """Return the worst loss of a mechanism on every edge, over some public seeds.
 
-    ``way`` runs it on a database with a tape, and returns what is public of that.
+    ``release`` runs it on a database with a tape, and returns what is public of that.
     """
     worst, where, count, seen = 0.0, "", 0, 0
-    for seed in range(ways):
+    for seed in range(seeds):
         cache = {}
         for x in databases(values, most):
             used = Tape(budget, seed, **tape)
-            cache[x] = way(x, used), used
+            cache[x] = release(x, used), used
         seen += len(cache)
         for x, y in neighbours(budget.relation, values, most):
             count += 1
-            (public, one), (other, two) = cache[x], cache[y]
-            largest = _difference(one, two) if public == other else math.inf
+            (public, mine), (other, theirs) = cache[x], cache[y]
+            largest = _difference(mine, theirs) if public == other else math.inf
             if largest > worst:
                 worst, where = largest, f"{x} ~ {y}"
     return Report(seen, count, worst, float(budget.total), where)
 
 
 def histogram_checks(run: Callable[..., Report], **mutants: dict[str, Any]) -> Checks:
-    """Return the checks of ``run(law, relation, ways, **broken)``: four claims, and mutants.
+    """Return the checks of ``run(law, relation, seeds, **broken)``: four claims, and mutants.
 
     A mutant is named by its words, with underscores for blanks.
     """

@@ -60,7 +60,7 @@ def main() -> None:
     given = parser.parse_args()
     sets = find(given.data or default_folders())
     if given.sets:
-        sets = {name: known for name, known in sets.items() if name in given.sets}
+        sets = {name: source for name, source in sets.items() if name in given.sets}
     if not sets:
         parser.error("no sets: give --data FOLDER, or set the variable WHITECROW_DATA")
     if given.claims:
@@ -74,7 +74,7 @@ def main() -> None:
     results = run(
         sets,
         given.kept,
-        dict.fromkeys(one for name in names for one in _GROUPS.get(name, (name,))),
+        dict.fromkeys(detector for name in names for detector in _GROUPS.get(name, (name,))),
         seeds=given.seeds,
         jobs=given.jobs,
         minutes=given.minutes,
@@ -88,8 +88,8 @@ def _print(results: Results, sets: dict[str, Known], page: str | None) -> None:
     from whitecrow_research.detection.page import tables, write
 
     about: Sets = {
-        name: About(len(known.load()[1]), known.family, known.chosen_on)
-        for name, known in sets.items()
+        name: About(len(source.load()[1]), source.family, source.chosen_on)
+        for name, source in sets.items()
     }
     print("\n".join([tables(results, about), *by_set(results, about)]))  # noqa: T201
     if page:
@@ -101,7 +101,7 @@ def _claims(sets: dict[str, Known], seeds: range) -> Iterator[str]:
 
     yield "| set | seed | alarms at 1 % | at 5 % |\n|---|---|---|---|"
     for name, seed, rates in alarm_rates(sets, seeds):
-        shown = " | ".join("refused" if one is None else f"{one:.2%}" for one in rates)
+        shown = " | ".join("refused" if rate is None else f"{rate:.2%}" for rate in rates)
         yield f"| {name} | {seed} | {shown} |"
     yield "\n| set | named first | among three |\n|---|---|---|"
     for name, first, three in named_columns(sets, seeds):
@@ -123,7 +123,7 @@ def _rates(part: Split, seed: int) -> list[tuple[float, float]]:
     """Return ROC-AUC and average precision of some references and of the detector."""
     scores = [RIVALS[rival](part.train, part.test, seed) for rival in _BESIDE]
     scores.append(scored(SETTINGS[OURS], part, seed))
-    return [(roc_auc(part.truth, one), average_precision(part.truth, one)) for one in scores]
+    return [(roc_auc(part.truth, row), average_precision(part.truth, row)) for row in scores]
 
 
 if __name__ == "__main__":

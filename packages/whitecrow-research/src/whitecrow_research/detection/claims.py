@@ -59,8 +59,8 @@ def alarm_rates(
                 name,
                 seed,
                 [
-                    None if one.score is None else float((scores > one.score).mean())
-                    for one in detector.thresholds
+                    None if threshold.score is None else float((scores > threshold.score).mean())
+                    for threshold in detector.thresholds
                 ],
             )
 
@@ -93,12 +93,12 @@ def named_columns(
         records, truth = entry.load()
         if len(records) < least:
             continue
-        places = []
+        ranks = []
         for seed in seeds:
             part, rows, columns = planted(split(records, truth, seed), seed)
             added = learned(part, question).contributions(rows)
             values = np.stack([column.to_numpy() for column in added.columns], axis=1)
             own = values[np.arange(len(rows)), columns]
-            places.append((values > own[:, None]).sum(axis=1))
-        places_named = np.concatenate(places)
-        yield name, float((places_named == 0).mean()), float((places_named < 3).mean())
+            ranks.append((values > own[:, None]).sum(axis=1))
+        ranks_named = np.concatenate(ranks)
+        yield name, float((ranks_named == 0).mean()), float((ranks_named < 3).mean())

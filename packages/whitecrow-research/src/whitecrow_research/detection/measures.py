@@ -18,10 +18,13 @@ def roc_auc(truth: npt.NDArray[np.bool_], scores: Vector) -> float:
     >>> roc_auc(np.array([True, False, False]), np.array([2.0, 1.0, 2.0]))
     0.75
     """
-    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
-    ones = int(truth.sum())
-    return float((ranks[truth].sum() - ones * (ones + 1) / 2) / (ones * (len(truth) - ones)))
+    _, groups, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[groups]
+    positives = int(truth.sum())
+    return float(
+        (ranks[truth].sum() - positives * (positives + 1) / 2)
+        / (positives * (len(truth) - positives))
+    )
 
 
 def average_precision(truth: npt.NDArray[np.bool_], scores: Vector) -> float:

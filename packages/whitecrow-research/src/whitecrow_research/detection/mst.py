@@ -27,16 +27,16 @@ def synthetic(codes: Codes, bins: int, rho: float, seed: int) -> Codes:
     singles = [
         np.bincount(column, minlength=bins) + source.normal(0, noise, bins) for column in codes.T
     ]
-    groups, shares = zip(*(_merged(counts, noise) for counts in singles), strict=True)
+    groups, frequencies = zip(*(_merged(counts, noise) for counts in singles), strict=True)
     seen = np.stack([group[column] for group, column in zip(groups, codes.T, strict=True)], axis=1)
-    pairs = _tree(seen, shares, rho / 3, source) if width > 1 else []
+    pairs = _tree(seen, frequencies, rho / 3, source) if width > 1 else []
     noise = math.sqrt(3 * max(1, len(pairs)) / (2 * rho))
     made = np.empty_like(seen)
-    made[:, 0] = source.choice(len(shares[0]), len(seen), p=shares[0])
+    made[:, 0] = source.choice(len(frequencies[0]), len(seen), p=frequencies[0])
     for parent, child in pairs:
-        table = _table(seen, parent, child, shares)
+        table = _table(seen, parent, child, frequencies)
         table_fitted = _fitted(
-            table + source.normal(0, noise, table.shape), shares[parent], shares[child]
+            table + source.normal(0, noise, table.shape), frequencies[parent], frequencies[child]
         )
         running = np.cumsum(table_fitted / table_fitted.sum(axis=1, keepdims=True), axis=1)[
             made[:, parent]
@@ -44,14 +44,14 @@ def synthetic(codes: Codes, bins: int, rho: float, seed: int) -> Codes:
         drawn = (source.random(len(seen))[:, None] > running).sum(axis=1)
         made[:, child] = np.minimum(drawn, table.shape[1] - 1)
     return np.stack(
-        [_parted(group, made[:, place], source) for place, group in enumerate(groups)], axis=1
+        [_parted(group, made[:, column], source) for column, group in enumerate(groups)], axis=1
     )
 
 
 def _merged(counts: Vector, noise: float) -> tuple[Codes, Vector]:
     """Put cells that may be noise together as one; return each cell's group and groups' shares."""
-    kept = counts > 3 * noise
-    group = np.where(kept, np.cumsum(kept) - 1, kept.sum())
+    frequent = counts > 3 * noise
+    group = np.where(frequent, np.cumsum(frequent) - 1, frequent.sum())
     sums = np.bincount(group, weights=np.maximum(counts, 0.0))
     sums = np.maximum(sums, noise / 10)
     return group.astype(np.int64), sums / sums.sum()
@@ -59,31 +59,31 @@ def _merged(counts: Vector, noise: float) -> tuple[Codes, Vector]:
 
 def _parted(group: Codes, made: Codes, source: np.random.Generator) -> Codes:
     """Choose a cell of its group for every made-up value."""
-    members = [np.flatnonzero(group == one) for one in range(int(group.max()) + 1)]
-    sizes = np.array([len(one) for one in members])
+    members = [np.flatnonzero(group == number) for number in range(int(group.max()) + 1)]
+    sizes = np.array([len(member) for member in members])
     picked = (source.random(len(made)) * sizes[made]).astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     codes: Codes = np.concatenate(members)[starts[made] + picked]
     return codes
 
 
-def _table(seen: Codes, one: int, other: int, shares: tuple[Vector, ...]) -> Vector:
-    rows, columns = len(shares[one]), len(shares[other])
-    flat = np.bincount(seen[:, one] * columns + seen[:, other], minlength=rows * columns)
+def _table(seen: Codes, parent: int, child: int, frequencies: tuple[Vector, ...]) -> Vector:
+    rows, columns = len(frequencies[parent]), len(frequencies[child])
+    flat = np.bincount(seen[:, parent] * columns + seen[:, child], minlength=rows * columns)
     return flat.reshape(rows, columns).astype(np.float64)
 
 
 def _tree(
-    seen: Codes, shares: tuple[Vector, ...], rho: float, source: np.random.Generator
+    seen: Codes, frequencies: tuple[Vector, ...], rho: float, source: np.random.Generator
 ) -> list[tuple[int, int]]:
     """Grow a tree from the first column: each edge by the exponential mechanism."""
-    width = len(shares)
+    width = len(frequencies)
     epsilon = math.sqrt(8 * rho / (width - 1))
     weight = np.zeros((width, width))
     for one in range(width):
         for other in range(one + 1, width):
-            alone = len(seen) * np.outer(shares[one], shares[other])
-            weight[one, other] = np.abs(_table(seen, one, other, shares) - alone).sum()
+            alone = len(seen) * np.outer(frequencies[one], frequencies[other])
+            weight[one, other] = np.abs(_table(seen, one, other, frequencies) - alone).sum()
     weight += weight.T
     inside, pairs = [0], []
     for _ in range(width - 1):

@@ -34,16 +34,16 @@ def write(page: Path, results: Results, sets: Sets) -> None:
     page.write_text(f"{before}{BEGIN}\n{tables(results, sets)}\n{END}{after}")
     order = sorted(sets, key=lambda name: -sets[name].records)
     shown = {
-        one: dict(zip(order, means(results, one, order), strict=True))
-        for one in _SHOWN
-        if one in results
+        detector: dict(zip(order, means(results, detector, order), strict=True))
+        for detector in _SHOWN
+        if detector in results
     }
     everywhere = {
-        one: means(results, one, order)
-        for one, rows in results.items()
+        detector: means(results, detector, order)
+        for detector, rows in results.items()
         if all(rows.get(name) for name in order)
-        and one not in ABLATIONS
-        and not one.startswith(f"{OURS} ")
+        and detector not in ABLATIONS
+        and not detector.startswith(f"{OURS} ")
     }
     folder = page.parent / "pictures"
     (folder / "detection-sets.svg").write_text(sets_picture(shown, order))

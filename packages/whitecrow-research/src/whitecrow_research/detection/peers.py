@@ -39,8 +39,8 @@ def histograms(split: Split, seed: int) -> Vector:
     for column in range(train.shape[1]):
         cells = np.minimum((train[:, column] * _BINS).astype(int), _BINS - 1)
         counts = np.bincount(cells, minlength=_BINS) + source.normal(0, noise, _BINS)
-        found = np.minimum((test[:, column] * _BINS).astype(int), _BINS - 1)
-        scores -= np.log(np.maximum(counts, noise))[found]
+        bins = np.minimum((test[:, column] * _BINS).astype(int), _BINS - 1)
+        scores -= np.log(np.maximum(counts, noise))[bins]
     return scores
 
 

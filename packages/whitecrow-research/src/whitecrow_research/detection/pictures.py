@@ -58,8 +58,8 @@ def sets_picture(values: Mapping[str, Mapping[str, float]], order: Sequence[str]
         x = across(tick)
         parts.append(_line(x, top - 10, x, top + _ROW * len(order), "#ddd"))
         parts.append(_text(x, top - 14, f"{tick:.1f}", "middle"))
-    for place, name in enumerate(order):
-        y = top + _ROW * place + _ROW / 2
+    for index, name in enumerate(order):
+        y = top + _ROW * index + _ROW / 2
         parts.append(_text(_LEFT - 8, y + 4, name, "end"))
         seen = [across(held[name]) for held in values.values() if name in held]
         parts.append(_line(min(seen), y, max(seen), y, "#bbb"))
@@ -86,8 +86,8 @@ def critical_difference(detectors: int, sets: int) -> float:
     """
     from scipy.stats import studentized_range
 
-    apart = float(studentized_range.ppf(0.95, detectors, np.inf)) / math.sqrt(2)
-    return apart * math.sqrt(detectors * (detectors + 1) / (6 * sets))
+    critical = float(studentized_range.ppf(0.95, detectors, np.inf)) / math.sqrt(2)
+    return critical * math.sqrt(detectors * (detectors + 1) / (6 * sets))
 
 
 def ranks_picture(values: Mapping[str, Vector]) -> str:
@@ -101,7 +101,7 @@ def ranks_picture(values: Mapping[str, Vector]) -> str:
     names = list(values)
     ranks = dict(zip(names, mean_ranks(np.stack([values[name] for name in names])), strict=True))
     order = sorted(names, key=lambda name: ranks[name])
-    apart = critical_difference(len(names), len(values[names[0]]))
+    critical = critical_difference(len(names), len(values[names[0]]))
     left, wide, top = 30.0, 560.0, 40.0
 
     def across(rank: float) -> float:
@@ -111,11 +111,11 @@ def ranks_picture(values: Mapping[str, Vector]) -> str:
     for rank in range(1, len(names) + 1):
         parts.append(_line(across(rank), top - 4, across(rank), top))
         parts.append(_text(across(rank), top - 8, str(rank), "middle"))
-    parts.append(_line(left, 14, left + across(1 + apart) - left, 14, "#d1603d", 2))
-    parts.append(_text(across(1 + apart) + 6, 18, f"critical difference {apart:.2f}"))
+    parts.append(_line(left, 14, left + across(1 + critical) - left, 14, "#d1603d", 2))
+    parts.append(_text(across(1 + critical) + 6, 18, f"critical difference {critical:.2f}"))
     groups: list[tuple[float, float]] = []
     for name in order:
-        last = max(ranks[other] for other in names if ranks[other] - ranks[name] <= apart)
+        last = max(ranks[other] for other in names if ranks[other] - ranks[name] <= critical)
         if last > ranks[name] and (not groups or last > groups[-1][1]):
             groups.append((ranks[name], last))
     y = top + 8

@@ -59,12 +59,12 @@ def _not_standardised(model: Model) -> Model:
     return _NotStandardised(**{**held, "peak": 0.0})
 
 
-def _families_but(kept: Callable[[Family], bool]) -> AbstractContextManager[object]:
+def _families_but(wanted: Callable[[Family], bool]) -> AbstractContextManager[object]:
     """Learn with tables of some families alone, as many in all."""
 
     def some(law: str, records: float, total: Fraction) -> tuple[tuple[Family, int], ...]:
         every = families(law, records, total)
-        chosen = [(family, count) for family, count in every if kept(family)]
+        chosen = [(family, count) for family, count in every if wanted(family)]
         more = sum(count for _, count in every) / sum(count for _, count in chosen)
         return tuple((family, round(count * more)) for family, count in chosen)
 
@@ -127,10 +127,10 @@ class Setting:
         half = (split.bounds[:, 1] - split.bounds[:, 0]) / 2
         half = np.where(half > 0, half, 0.5) * (self.width or 1.0)
         return tuple(
-            Grid(f"x{place}", True, False, float(centre - reach), float(centre + reach))
+            Grid(f"x{index}", True, False, float(centre - spread), float(centre + spread))
             if self.width
-            else Grid(f"x{place}", True, False, None, None)
-            for place, (centre, reach) in enumerate(zip(middle, half, strict=True))
+            else Grid(f"x{index}", True, False, None, None)
+            for index, (centre, spread) in enumerate(zip(middle, half, strict=True))
         )
 
 

@@ -27,8 +27,8 @@ _LEAST, _DIFFERS = 4000, 0.05
 
 def _cut(part: Split, size: int, seed: int) -> Split:
     """Keep some of the records that are learned from."""
-    kept = np.random.default_rng(seed).permutation(len(part.train))[:size]
-    return Split(part.train[kept], part.test, part.truth, part.bounds)
+    chosen = np.random.default_rng(seed).permutation(len(part.train))[:size]
+    return Split(part.train[chosen], part.test, part.truth, part.bounds)
 
 
 Row = tuple[str, str, bool, int, str, float, float]
@@ -39,7 +39,7 @@ def rows(sets: Mapping[str, Known], seeds: int, jobs: int | None = None) -> Iter
 
     Sets on which the forest hardly differs from chance tell nothing about prices, and are left out.
     """
-    tasks = [(name, known, seed) for name, known in sets.items() for seed in range(seeds)]
+    tasks = [(name, source, seed) for name, source in sets.items() for seed in range(seeds)]
     with ProcessPoolExecutor(jobs) as pool:
         for batch in pool.map(_rows, tasks):
             yield from batch
@@ -54,7 +54,7 @@ def _rows(task: tuple[str, Known, int]) -> list[Row]:
     part = split(records, truth, seed)
     if abs(roc_auc(part.truth, RIVALS["IForest"](part.train, part.test, seed)) - 0.5) < _DIFFERS:
         return []
-    lines: list[Row] = []
+    rows: list[Row] = []
     for size in SIZES:
         if size > len(part.train) * 1.05:
             continue
@@ -63,17 +63,17 @@ def _rows(task: tuple[str, Known, int]) -> list[Row]:
         for law, settings in PRICES.items():
             for epsilon, setting in settings.items():
                 auc = roc_auc(part.truth, scored(setting, less, seed))
-                lines.append((law, epsilon, few, size, name, auc, beside))
-    return lines
+                rows.append((law, epsilon, few, size, name, auc, beside))
+    return rows
 
 
-def table(found: Iterable[Row]) -> Iterator[str]:
+def table(rows: Iterable[Row]) -> Iterator[str]:
     """Yield the lines of the table that ``whitecrow.learning.question`` holds.
 
     Leads are means over the sets that have so many records. Sets of many records are few and easy,
     so an AUC is the forest's on its largest sample, averaged over all sets, plus the lead.
     """
-    measured = list(found)
+    measured = list(rows)
     for law, settings in PRICES.items():
         for few in (True, False):
             kind = [row for row in measured if row[0] == law and row[2] == few]
@@ -83,9 +83,9 @@ def table(found: Iterable[Row]) -> Iterator[str]:
             for epsilon in settings:
                 leads = [
                     np.mean(
-                        [row[5] - row[6] for row in kind if row[1] == epsilon and row[3] == one]
+                        [row[5] - row[6] for row in kind if row[1] == epsilon and row[3] == size]
                     )
-                    for one in SIZES
+                    for size in SIZES
                 ]
                 pairs = ", ".join(f"({forest + lead:.3f}, {lead:.3f})" for lead in leads)
                 yield f"        ({pairs}),"

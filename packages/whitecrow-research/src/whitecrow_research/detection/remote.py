@@ -50,11 +50,11 @@ def diffprivlib(task: str, split: Split, seed: int) -> tuple[Vector, float]:
 
 def _asked(task: str, **arrays: object) -> tuple[Vector, float]:
     with tempfile.TemporaryDirectory() as folder:
-        given, found = Path(folder) / "given.npz", Path(folder) / "found.npz"
+        given, reply = Path(folder) / "given.npz", Path(folder) / "found.npz"
         np.savez(given, **arrays)  # type: ignore[arg-type]
-        command = [os.environ[PYTHON], str(_WORKER), task, str(given), str(found)]
+        command = [os.environ[PYTHON], str(_WORKER), task, str(given), str(reply)]
         subprocess.run(command, check=True, timeout=_PATIENCE, capture_output=True)
-        with np.load(found, allow_pickle=False) as held:
+        with np.load(reply, allow_pickle=False) as held:
             return held["answer"].astype(np.float64), float(held["seconds"])
 
 

@@ -47,9 +47,9 @@ def means(results: Results, detector: str, group: list[str], measure: int = AUC)
     return np.array([np.mean([row[measure] for row in rows[name]]) for name in group])
 
 
-def _groups(sets: Sets, kept: Callable[[About], bool]) -> dict[str, list[str]]:
+def _groups(sets: Sets, wanted: Callable[[About], bool]) -> dict[str, list[str]]:
     return {
-        title: [name for name, about in sets.items() if fits(about.records) and kept(about)]
+        title: [name for name, about in sets.items() if fits(about.records) and wanted(about)]
         for title, fits in _SIZES.items()
     }
 
@@ -72,8 +72,10 @@ def _gap(one: Vector, other: Vector, families: list[str]) -> str:
 
 def summary(results: Results, sets: Sets) -> Iterator[str]:
     """Yield the means of all detectors, and how far whitecrow's are ahead of the references."""
-    whole = [one for one in results if one not in LIMITED and one not in ABLATIONS]
-    own = [one for one in whole if one in SETTINGS and SETTINGS[one].width == 1]
+    whole = [
+        detector for detector in results if detector not in LIMITED and detector not in ABLATIONS
+    ]
+    own = [detector for detector in whole if detector in SETTINGS and SETTINGS[detector].width == 1]
     groups = _groups(sets, lambda about: True)
     yield "\n**Means** of ROC-AUC/average precision, by the number of records of a set\n"
     yield from _heads(groups)
@@ -94,7 +96,7 @@ def summary(results: Results, sets: Sets) -> Iterator[str]:
         "1,000 and more, families that only report": (reported["1,000 and more"], AUC),
         "average precision, 1,000 and more": (groups["1,000 and more"], AP),
     }
-    for reference in (one for one in REFERENCES if one in results):
+    for reference in (detector for detector in REFERENCES if detector in results):
         yield f"\n**Lead over {reference}** in ROC-AUC, with a 90 % interval\n"
         yield from _heads({title: group for title, (group, _) in columns.items()})
         for detector in own:
@@ -115,7 +117,9 @@ def _lead(
 def ablations(results: Results, sets: Sets) -> Iterator[str]:
     """Yield what each rule is worth: the shipped detector's lead over one without the rule."""
     shown = {
-        one: whole for one, (whole, _) in ABLATIONS.items() if one in results and whole in results
+        detector: whole
+        for detector, (whole, _) in ABLATIONS.items()
+        if detector in results and whole in results
     }
     if not shown:
         return
@@ -126,13 +130,13 @@ def ablations(results: Results, sets: Sets) -> Iterator[str]:
     yield "\n**What each rule brings**: lead in ROC-AUC over the same detector with that changed\n"
     yield _row("", *parts, "average precision, all")
     yield "|---|" + "---|" * (len(parts) + 1)
-    for one, whole in shown.items():
+    for detector, whole in shown.items():
         cells = [
-            _lead(results, sets, _groups(sets, kept)["all"], whole, one, AUC)
-            for kept in parts.values()
+            _lead(results, sets, _groups(sets, wanted)["all"], whole, detector, AUC)
+            for wanted in parts.values()
         ]
-        cells.append(_lead(results, sets, list(sets), whole, one, AP))
-        yield _row(one, *cells)
+        cells.append(_lead(results, sets, list(sets), whole, detector, AP))
+        yield _row(detector, *cells)
 
 
 def beside(results: Results, sets: Sets) -> Iterator[str]:
@@ -147,10 +151,10 @@ def beside(results: Results, sets: Sets) -> Iterator[str]:
         group = [name for name in sets if results[detector].get(name)]
         # Peers that take minutes have fewer seeds: ours there are the same ones.
         same = {name: results[OURS][name][: len(results[detector][name])] for name in group}
-        alike = {detector: results[detector], OURS: same}
-        theirs, own = means(alike, detector, group), means(alike, OURS, group)
-        ap, own_ap = (means(alike, one, group, AP).mean() for one in (detector, OURS))
-        fit, own_fit = (np.median(means(alike, one, group, FIT)) for one in (detector, OURS))
+        shared = {detector: results[detector], OURS: same}
+        theirs, own = means(shared, detector, group), means(shared, OURS, group)
+        ap, own_ap = (means(shared, name, group, AP).mean() for name in (detector, OURS))
+        fit, own_fit = (np.median(means(shared, name, group, FIT)) for name in (detector, OURS))
         lead = _gap(own, theirs, [sets[name].family for name in group])
         rates = f"{theirs.mean():.3f}/{ap:.3f}", f"{own.mean():.3f}/{own_ap:.3f}"
         yield _row(detector, f"{len(group)}", *rates, lead, f"{fit:.2f}", f"{own_fit:.3f}")

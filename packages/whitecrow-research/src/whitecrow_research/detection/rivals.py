@@ -25,8 +25,8 @@ def _pyod(module: str, name: str, *, most: int | None = None, **settings: Any) -
         made = getattr(import_module(f"pyod.models.{module}"), name)
         seeded = {"random_state": seed} if name == "IForest" else {}
         if most is not None and len(train) > most:
-            kept = np.random.default_rng(seed).permutation(len(train))[:most]
-            train = train[kept]
+            chosen = np.random.default_rng(seed).permutation(len(train))[:most]
+            train = train[chosen]
         centre, spread = train.mean(axis=0), train.std(axis=0)
         spread[spread == 0] = 1.0
         detector = made(**settings, **seeded).fit((train - centre) / spread)

@@ -77,28 +77,30 @@ def _others(task: _Task) -> dict[str, Callable[[Split, int], Any]]:
     def plain(detect: Detector, part: Split, seed: int) -> npt.NDArray[np.float64]:
         return detect(part.train, part.test, seed)
 
-    given = {name: one for name, one in task.added.items() if not isinstance(one, Setting)}
-    rivals = {name: partial(plain, one) for name, one in {**RIVALS, **given}.items()}
+    given = {
+        name: detector for name, detector in task.added.items() if not isinstance(detector, Setting)
+    }
+    rivals = {name: partial(plain, detector) for name, detector in {**RIVALS, **given}.items()}
     return {**rivals, **PEERS, **elsewhere.OTHERS}
 
 
 def _settings(added: Mapping[str, Detector | Setting]) -> dict[str, Setting]:
-    more = {name: one for name, one in added.items() if isinstance(one, Setting)}
-    return {**SETTINGS, **{name: one for name, (_, one) in ABLATIONS.items()}, **more}
+    more = {name: setting for name, setting in added.items() if isinstance(setting, Setting)}
+    return {**SETTINGS, **{name: setting for name, (_, setting) in ABLATIONS.items()}, **more}
 
 
-def _one(task: _Task) -> list[dict[str, Any]]:
+def _results(task: _Task) -> list[dict[str, Any]]:
     """Run a task; settings that differ in the score alone share what was released."""
     warnings.simplefilter("ignore")
     part = split(*task.known.load(), task.seed)
     settings, others = _settings(task.added), _others(task)
     models: dict[Any, Any] = {}
-    lines = []
+    results = []
     for detector in task.detectors:
-        line: dict[str, Any] = {"detector": detector, "set": task.name, "seed": task.seed}
+        result: dict[str, Any] = {"detector": detector, "set": task.name, "seed": task.seed}
         limit = LIMITED.get(detector)
         if limit is not None and part.train.shape[1] > limit.columns:
-            lines.append({**line, "row": None})
+            results.append({**result, "row": None})
             continue
         begin = time.process_time()
         fit = None
@@ -107,7 +109,7 @@ def _one(task: _Task) -> list[dict[str, Any]]:
             scores, fit = answer if isinstance(answer, tuple) else (answer, None)
             fit = time.process_time() - begin if fit is None else fit
         else:
-            line["code"] = code()
+            result["code"] = code()
             setting = settings[detector]
             if setting.release not in models:
                 model = learned(setting, part, task.seed)
@@ -116,8 +118,8 @@ def _one(task: _Task) -> list[dict[str, Any]]:
             scores = scores_of(setting, model, part.test)
         seconds = time.process_time() - begin
         row = roc_auc(part.truth, scores), average_precision(part.truth, scores), seconds, fit
-        lines.append({**line, "row": [round(value, 6) for value in row]})
-    return lines
+        results.append({**result, "row": [round(value, 6) for value in row]})
+    return results
 
 
 def run(
@@ -153,7 +155,7 @@ def run(
     kept.mkdir(parents=True, exist_ok=True)
     wanted, more = list(detectors), added or {}
     own = _settings(more)
-    rows = _kept(kept, any_code)
+    rows = _stored(kept, any_code)
     tasks = []
     for seed in range(seeds):
         for name in sorted(sets, key=lambda name: -sets[name].path.stat().st_size):
@@ -165,12 +167,12 @@ def run(
             if missing:
                 tasks.append(_Task(name, sets[name], seed, missing, more))
     with (kept / _ALL).open("a") as ours, (kept / _OTHERS).open("a") as others:
-        for lines in _mapped(tasks, jobs, minutes):
-            for line in lines:
-                target = ours if line["detector"] in own else others
-                target.write(json.dumps(line) + "\n")
+        for results_of_task in _mapped(tasks, jobs, minutes):
+            for result in results_of_task:
+                target = ours if result["detector"] in own else others
+                target.write(json.dumps(result) + "\n")
                 target.flush()
-                rows[line["detector"], line["set"], line["seed"]] = line["row"]
+                rows[result["detector"], result["set"], result["seed"]] = result["row"]
     results: Results = {detector: {name: [] for name in sets} for detector in wanted}
     for detector, name, seed in sorted(rows, key=lambda key: key[2]):
         row = rows[detector, name, seed]
@@ -179,13 +181,13 @@ def run(
     return results
 
 
-def _kept(folder: Path, any_code: bool) -> dict[tuple[str, str, int], list[float] | None]:
+def _stored(folder: Path, any_code: bool) -> dict[tuple[str, str, int], list[float] | None]:
     rows = {}
     for path in (folder / _ALL, folder / _OTHERS):
         for text in path.read_text().splitlines() if path.exists() else ():
-            line = json.loads(text)
-            if any_code or line.get("code", code()) == code():
-                rows[line["detector"], line["set"], line["seed"]] = line["row"]
+            result = json.loads(text)
+            if any_code or result.get("code", code()) == code():
+                rows[result["detector"], result["set"], result["seed"]] = result["row"]
     return rows
 
 
@@ -200,10 +202,10 @@ def _mapped(
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     end = float("inf") if minutes is None else time.monotonic() + 60.0 * minutes
     if jobs == 1:
-        yield from (_one(task) for task in tasks if time.monotonic() < end)
+        yield from (_results(task) for task in tasks if time.monotonic() < end)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        waiting = {pool.submit(_one, task) for task in tasks}
+        waiting = {pool.submit(_results, task) for task in tasks}
         for done in as_completed(waiting):
             yield done.result()
             if time.monotonic() >= end:

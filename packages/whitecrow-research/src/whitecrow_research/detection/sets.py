@@ -108,11 +108,11 @@ def split(records: Matrix, truth: npt.NDArray[np.bool_], seed: int) -> Split:
     share = min(1.0, MOST / len(records))
     train, test = [], []
     for label in (False, True):
-        places = source.permutation(np.flatnonzero(truth == label))
-        places = places[: max(2, round(share * len(places)))]
-        cut = min(len(places) - 1, max(1, round(TRAIN * len(places))))
-        train.append(places[:cut])
-        test.append(places[cut:])
+        indices = source.permutation(np.flatnonzero(truth == label))
+        indices = indices[: max(2, round(share * len(indices)))]
+        cut = min(len(indices) - 1, max(1, round(TRAIN * len(indices))))
+        train.append(indices[:cut])
+        test.append(indices[cut:])
     learned = source.permutation(np.concatenate(train))
     scored = np.concatenate(test)
     return Split(records[learned], records[scored], truth[scored], bounds)

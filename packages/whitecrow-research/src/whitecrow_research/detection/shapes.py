@@ -106,14 +106,14 @@ def tails(seed: int, size: int = 1800, columns: int = 21, moved: int = 8) -> Lab
     return side * np.choose(source.integers(3, size=columns), kinds), truth
 
 
-def clearest(rows: npt.NDArray[np.float64], truth: npt.NDArray[np.bool_], kept: int) -> Labelled:
+def clearest(rows: npt.NDArray[np.float64], truth: npt.NDArray[np.bool_], most: int) -> Labelled:
     """Return a set with those of its outliers that a linear rule, told the labels, knows best."""
     from sklearn.linear_model import LogisticRegression
 
     spread = np.where(rows.std(axis=0) > 0, rows.std(axis=0), 1.0)
     even = (rows - rows.mean(axis=0)) / spread
-    known = LogisticRegression(max_iter=500).fit(even, truth).decision_function(even)
+    scores = LogisticRegression(max_iter=500).fit(even, truth).decision_function(even)
     outliers = np.flatnonzero(truth)
-    best = outliers[np.argsort(-known[outliers])[:kept]]
-    places = np.concatenate([np.flatnonzero(~truth), best])
-    return rows[places], truth[places]
+    best = outliers[np.argsort(-scores[outliers])[:most]]
+    rows_kept = np.concatenate([np.flatnonzero(~truth), best])
+    return rows[rows_kept], truth[rows_kept]

@@ -24,7 +24,7 @@ def synthetic(name: str, held: Any) -> tuple[Any, float]:
     from dpmm import pipelines  # type: ignore[import-not-found]
 
     codes, bins, seed = held["codes"], int(held["bins"]), int(held["seed"])
-    names = [f"x{place}" for place in range(codes.shape[1])]
+    names = [f"x{index}" for index in range(codes.shape[1])]
     kinds = {"mst": pipelines.MSTPipeline, "aim": pipelines.AIMPipeline}
     model = kinds[name](epsilon=EPSILON, delta=DELTA, disable_processing=True, n_jobs=1)
     begin = time.process_time()
@@ -43,8 +43,8 @@ def histograms(held: Any) -> tuple[Any, float]:
     scores, bins = np.zeros(len(test)), int(held["bins"])
     begin = time.process_time()
     for column in range(train.shape[1]):
-        share = EPSILON / train.shape[1]
-        counts, _ = histogram(train[:, column], epsilon=share, bins=bins, range=(0.0, 1.0))
+        per_column = EPSILON / train.shape[1]
+        counts, _ = histogram(train[:, column], epsilon=per_column, bins=bins, range=(0.0, 1.0))
         cells = np.minimum((test[:, column] * bins).astype(int), bins - 1)
         scores -= np.log(np.maximum(counts, 1.0))[cells]
     return scores, time.process_time() - begin
@@ -55,10 +55,10 @@ def components(held: Any) -> tuple[Any, float]:
     from diffprivlib.models import PCA  # type: ignore[import-not-found]
 
     train, test = held["train"], held["test"]
-    kept = min(COMPONENTS, train.shape[1])
+    components = min(COMPONENTS, train.shape[1])
     begin = time.process_time()
     norm = float(np.sqrt(train.shape[1]))
-    model = PCA(n_components=kept, epsilon=EPSILON, bounds=(0.0, 1.0), data_norm=norm)
+    model = PCA(n_components=components, epsilon=EPSILON, bounds=(0.0, 1.0), data_norm=norm)
     model.fit(train)
     seconds = time.process_time() - begin
     away = model.transform(test)

@@ -37,9 +37,9 @@ def labelled(paths: Sequence[Path]) -> Any:
     import pyarrow as pa
 
     with np.load(paths[0]) as archive:
-        points, marks = archive["X"], archive["y"]
-    columns = {f"x{place + 1}": points[:, place] for place in range(points.shape[1])}
-    return pa.table({**columns, "label": marks.astype(np.int8)})
+        points, labels = archive["X"], archive["y"]
+    columns = {f"x{index + 1}": points[:, index] for index in range(points.shape[1])}
+    return pa.table({**columns, "label": labels.astype(np.int8)})
 
 
 def credit_fraud(paths: Sequence[Path]) -> Any:
@@ -91,7 +91,7 @@ def ionosphere(paths: Sequence[Path]) -> Any:
     import pyarrow as pa
     from pyarrow import compute, csv
 
-    names = [*(f"a{place:02}" for place in range(1, 35)), "class"]
+    names = [*(f"a{number:02}" for number in range(1, 35)), "class"]
     table = csv.read_csv(paths[0], read_options=csv.ReadOptions(column_names=names))
     good = compute.cast(compute.equal(table["class"], "g"), pa.int8())
     return table.set_column(34, "class", good)

@@ -83,13 +83,13 @@ def summary(results: Results) -> dict[str, dict[str, object]]:
     """Return what became of each table and figure, for programs."""
     return {
         paper.name: {
-            found.exhibit.name: {
-                "verdict": found.verdict,
-                "same": found.same,
-                "compared": found.compared,
-                "why": found.why,
+            finding.exhibit.name: {
+                "verdict": finding.verdict,
+                "same": finding.same,
+                "compared": finding.compared,
+                "why": finding.why,
             }
-            for found in findings(paper, sections)
+            for finding in findings(paper, sections)
         }
         for paper, sections in results
     }
@@ -99,17 +99,17 @@ def verdicts(results: Results) -> list[dict[str, object]]:
     """Return a row for each table and figure: what ``verdicts.json`` holds."""
     return [
         {
-            "exhibit": f"{paper.name} {found.exhibit.name}",
-            "verdict": found.verdict,
+            "exhibit": f"{paper.name} {finding.exhibit.name}",
+            "verdict": finding.verdict,
             "figures": [
                 {"what": row.what, "paper": row.paper, "ours": row.ours, "verdict": row.verdict}
-                for row in found.rows
+                for row in finding.rows
             ],
-            "interval": [row.interval for row in found.rows],
-            "reason": found.why,
+            "interval": [row.interval for row in finding.rows],
+            "reason": finding.why,
         }
         for paper, sections in results
-        for found in findings(paper, sections)
+        for finding in findings(paper, sections)
     ]
 
 
@@ -126,19 +126,22 @@ def settings(context: Context) -> str:
 def _summary(results: Results) -> tuple[str, list[Table]]:
     """One line, and a table for each paper with a row for each of its tables and figures."""
     judged = [(paper, findings(paper, sections)) for paper, sections in results]
-    single = [(one.same, one.compared) for _, each in judged for one in each]
+    single = [(finding.same, finding.compared) for _, each in judged for finding in each]
     same, compared = (sum(numbers) for numbers in zip(*single, strict=True))
     line = (
-        f"{counted([one for _, each in judged for one in each])} A table counts as reproduced only "
+        f"{counted([f for _, each in judged for f in each])} A table counts as reproduced only "
         f"if all of it is; of {compared} single figures {same} are."
     )
     return line, [_findings_table(paper, each) for paper, each in judged]
 
 
-def _findings_table(paper: Paper, found: Sequence[Finding]) -> Table:
+def _findings_table(paper: Paper, results: Sequence[Finding]) -> Table:
     return Table(
         ("", "shows", "verdict", "figures as printed", "why, and what stands in"),
-        [(_unbroken(f.exhibit.name), f.exhibit.shows, f.verdict, _share(f), f.why) for f in found],
+        [
+            (_unbroken(f.exhibit.name), f.exhibit.shows, f.verdict, _share(f), f.why)
+            for f in results
+        ],
         f"{paper.title} ({paper.name})",
     )
 
@@ -147,8 +150,8 @@ def _unbroken(name: str) -> str:
     return name.replace(" ", "\u00a0")
 
 
-def _share(found: Finding) -> str:
-    return _unbroken(f"{found.same} of {found.compared}")
+def _share(finding: Finding) -> str:
+    return _unbroken(f"{finding.same} of {finding.compared}")
 
 
 def _told(paper: Paper, sections: Sequence[Section], level: int) -> Iterator[_Part]:
@@ -159,7 +162,7 @@ def _told(paper: Paper, sections: Sequence[Section], level: int) -> Iterator[_Pa
         things: list[Thing] = [*texts, *rows, *section.tables, *section.figures]
         yield _Part(section.title, things, level)
     if paper.errata:
-        lines = [(one.number, one.paper, one.holds) for one in paper.errata]
+        lines = [(erratum.number, erratum.paper, erratum.holds) for erratum in paper.errata]
         headers = ("", "the paper", "what holds, and what is done here")
         yield _Part("Errata", [Table(headers, lines)], level)
 
@@ -225,7 +228,7 @@ img { max-width: 100%; background: white; } h2 { margin-top: 3rem; }
 li.l3 { margin-left: 1.2rem; }
 """
 
-_MARKS: Mapping[str, str] = {
+_CLASSES: Mapping[str, str] = {
     "reproduced": "reproduced",
     "differs": "differs",
     "not comparable": "beyond",
@@ -237,13 +240,13 @@ _MARKS: Mapping[str, str] = {
 
 def _html(title: str, parts: Sequence[_Part]) -> str:
     links, body = [], []
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         heading = html.escape(part.heading)
         if heading:
-            links.append(f"<li class=l{part.level}><a href='#part-{place}'>{heading}</a></li>")
-            body.append(f"<h{part.level} id=part-{place}>{heading}</h{part.level}>")
+            links.append(f"<li class=l{part.level}><a href='#part-{index}'>{heading}</a></li>")
+            body.append(f"<h{part.level} id=part-{index}>{heading}</h{part.level}>")
         body += [_html_thing(thing, heading) for thing in part.things]
-        if place == 0:
+        if index == 0:
             body.append("")  # where the contents go
     at = body.index("")
     body[at] = f"<details><summary>Contents</summary><ul>{''.join(links)}</ul></details>"
@@ -277,8 +280,8 @@ def _html_table(table: Table) -> str:
 
 def _html_cell(cell: object) -> str:
     text = _cell(cell)
-    mark = f" class='verdict {_MARKS[text]}'" if text in _MARKS else ""
-    return f"<td{mark}>{html.escape(text)}</td>"
+    css_class = f" class='verdict {_CLASSES[text]}'" if text in _CLASSES else ""
+    return f"<td{css_class}>{html.escape(text)}</td>"
 
 
 def _markdown(title: str, parts: Sequence[_Part]) -> str:

@@ -267,20 +267,20 @@ def run(
     for done, key in enumerate(wanted):
         if progress is not None:
             progress(done, len(wanted), f"{paper.name}: {key}")
-        kept = context.out / f".{paper.name}-{key}.json"
+        stored = context.out / f".{paper.name}-{key}.json"
         settings = [__version__, str(context.data), context.quick, context.seed]
-        section = _kept(kept, settings) if context.resume else None
+        section = _stored(stored, settings) if context.resume else None
         if section is None:
             start = time.perf_counter()
             section = paper.sections[key](context)
             section = replace(section, seconds=time.perf_counter() - start)
             text = json.dumps([settings, asdict(section)], default=str)
-            kept.write_text(text, encoding="utf-8")
+            stored.write_text(text, encoding="utf-8")
         sections.append(section)
     return sections
 
 
-def _kept(path: Path, settings: list[Any]) -> Section | None:
+def _stored(path: Path, settings: list[Any]) -> Section | None:
     """Read a section that a run with these settings has finished, if there is one."""
     try:
         made, section = json.loads(path.read_text(encoding="utf-8"))
@@ -304,10 +304,10 @@ def findings(paper: Paper, sections: Sequence[Section]) -> list[Finding]:
 
 
 def _finding(exhibit: Exhibit, section: Section) -> Finding:
-    said = [row for row in section.rows if row.verdict != "beyond the paper"]
-    rows = [row for row in said if exhibit.rows in row.what]
+    printed = [row for row in section.rows if row.verdict != "beyond the paper"]
+    rows = [row for row in printed if exhibit.rows in row.what]
     if not rows:  # without its data a section has one row, which stands for all of it
-        rows = [row for row in said if row.verdict in MISSING]
+        rows = [row for row in printed if row.verdict in MISSING]
     same = sum(row.verdict == "reproduced" for row in rows)
     missing = [row for row in rows if row.verdict in MISSING]
     different = [row for row in rows if row.verdict == "differs"]
@@ -331,15 +331,15 @@ def _finding(exhibit: Exhibit, section: Section) -> Finding:
     return Finding(exhibit, verdict, same, len(rows), "; ".join(reasons), rows)
 
 
-def counted(found: Sequence[Finding]) -> str:
+def counted(findings: Sequence[Finding]) -> str:
     """Say in a line how many tables and figures came out how."""
-    verdicts = Counter(one.verdict for one in found)
+    verdicts = Counter(finding.verdict for finding in findings)
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-    tested = sum(one.accounted for one in found) - verdicts["reproduced"]
+    tested = sum(finding.accounted for finding in findings) - verdicts["reproduced"]
     return (
-        f"{len(found)} tables and figures: {told}. {verdicts['reproduced']} are reproduced and "
+        f"{len(findings)} tables and figures: {told}. {verdicts['reproduced']} are reproduced and "
         f"{tested} differ for a reason that a test supports: {verdicts['reproduced'] + tested} of "
-        f"{len(found)}."
+        f"{len(findings)}."
     )
 
 

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     help="The folder of what a person has approved (default: in the user's state folder).",
 )
 @click.option(
-    "--approve", metavar="CODE", help="Show what an assistant wants to ask, and its price; say yes."
+    "--approve",
+    metavar="CODE",
+    help="Show what an assistant wants to ask and its price; approve it.",
 )
 @click.pass_obj
 def command(
@@ -63,7 +65,7 @@ def command(
         output.show({"approved": approve}, f"Approved {approve}; the assistant may ask it once.")
         return
     if server is None:
-        raise InvalidInput("Say which service is asked: --server URL.")
+        raise InvalidInput("Name the service to ask: --server URL.")
     secret, url = token(), server
 
     def client(dataset: str | None) -> Client:
@@ -80,8 +82,8 @@ def _caps(given: tuple[str, ...]) -> dict[str, Fraction]:
     from whitecrow_server.mcp.approvals import AMOUNTS
 
     caps: dict[str, Fraction] = {}
-    for one in given:
-        name, _, number = one.rpartition("=")
+    for assignment in given:
+        name, _, number = assignment.rpartition("=")
         name = name or "epsilon"
         try:
             amount = Fraction(number)
@@ -90,7 +92,7 @@ def _caps(given: tuple[str, ...]) -> dict[str, Fraction]:
         if name not in AMOUNTS or name in caps or amount <= 0:
             raise InvalidInput(
                 f"--at-most is a number above 0 such as 1/2, or names what it caps, each once: "
-                f"{', '.join(f'{amount_name}=1/8' for amount_name in AMOUNTS)}; got {one!r}."
+                f"{', '.join(f'{amount_name}=1/8' for amount_name in AMOUNTS)}; got {assignment!r}."
             )
         caps[name] = amount
     return caps

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--ledger-file",
     envvar="WHITECROW_LEDGER_FILE",
     type=click.Path(dir_okay=False),
-    help="A file that holds what --ledger would say.",
+    help="A file that holds the value of --ledger.",
 )
 @click.pass_context
 def command(context: click.Context, ledger: str | None, ledger_file: str | None) -> None:
@@ -55,8 +55,8 @@ def list_(output: Output) -> None:
     with _service() as (service, _):
         people = service.people.all()
     state = {True: "deactivated", False: "active"}
-    lines = [f"{one.name:<24} {one.role:<10} {state[one.disabled]}" for one in people]
-    output.show({"people": [one.to_json() for one in people]}, "\n".join(lines) or "Nobody.")
+    lines = [f"{person.name:<24} {person.role:<10} {state[person.disabled]}" for person in people]
+    output.show({"people": [person.to_json() for person in people]}, "\n".join(lines) or "Nobody.")
 
 
 @command.command("add", epilog="Example: whitecrow people --ledger accounts.db add carla custodian")
@@ -64,7 +64,7 @@ def list_(output: Output) -> None:
 @click.argument("role", type=click.Choice(["custodian", "analyst", "auditor"]))
 @click.pass_obj
 def add(output: Output, name: str, role: str) -> None:
-    """Make somebody known, and print a password for them, once."""
+    """Add a person, and print a password for them, once."""
     from whitecrow_server._people import Act
 
     with _service() as (service, by):
@@ -117,7 +117,7 @@ def rotate_keys(output: Output) -> None:
 @command.command("trail", epilog="Example: whitecrow people --ledger accounts.db trail")
 @click.pass_obj
 def trail(output: Output) -> None:
-    """What administrators did, the oldest first, and whether the chain of it is whole."""
+    """What administrators did, the oldest first, and whether its hash chain is whole."""
     from whitecrow_server._people import Trail
 
     with _service() as (service, _):

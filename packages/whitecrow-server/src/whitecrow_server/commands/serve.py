@@ -53,29 +53,29 @@ def application() -> FastAPI:
     return create_app(settings, pages=mount)
 
 
-def _option(one: dataclasses.Field[Any]) -> _Option:
-    declared = one.metadata
-    flags = flags_of(one)
+def _option(setting: dataclasses.Field[Any]) -> _Option:
+    declared = setting.metadata
+    flags = flags_of(setting)
     variable = f"WHITECROW_SERVE_{flags[0].removeprefix('--').replace('-', '_').upper()}"
     how: dict[str, Any] = {"help": declared["words"], "envvar": declared.get("env", variable)}
-    names = ["/".join(flags), one.name]
-    if isinstance(one.default, bool):
-        how |= {"is_flag": True, "default": declared.get("usual", one.default)}
+    names = ["/".join(flags), setting.name]
+    if isinstance(setting.default, bool):
+        how |= {"is_flag": True, "default": declared.get("usual", setting.default)}
         how["show_default"] = len(flags) > 1
-    elif isinstance(one.default, int | float):
-        number = click.IntRange if isinstance(one.default, int) else click.FloatRange
-        how |= {"default": declared.get("usual", one.default), "show_default": True}
+    elif isinstance(setting.default, int | float):
+        number = click.IntRange if isinstance(setting.default, int) else click.FloatRange
+        how |= {"default": declared.get("usual", setting.default), "show_default": True}
         how["type"] = number(declared["least"], declared.get("most"))
     elif "choices" in declared:
         how["type"] = click.Choice(declared["choices"])
     elif "file" in declared:
-        folder = one.name == "data"
+        folder = setting.name == "data"
         how["type"] = click.Path(exists=declared["file"], file_okay=not folder, dir_okay=folder)
-    if isinstance(one.default, str):
-        how |= {"default": one.default, "show_default": True}
+    if isinstance(setting.default, str):
+        how |= {"default": setting.default, "show_default": True}
     if "value" in declared:
         how["metavar"] = declared["value"]
-    if declared.get("many") or one.name == "deadlines":
+    if declared.get("many") or setting.name == "deadlines":
         how["multiple"] = True
     return click.option(*names, **how)
 
@@ -83,8 +83,8 @@ def _option(one: dataclasses.Field[Any]) -> _Option:
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of all settings that declare one."""
     declared = (*dataclasses.fields(Launch), *dataclasses.fields(Settings))
-    for one in reversed([one for one in declared if flags_of(one)]):
-        command = _option(one)(command)
+    for setting in reversed([setting for setting in declared if flags_of(setting)]):
+        command = _option(setting)(command)
     return command
 
 
@@ -100,7 +100,7 @@ def command(output: Output, /, **given: Any) -> None:
     """
     from whitecrow_server._listening import bound, run, shared_folder
 
-    launch = Launch(**{one.name: given.pop(one.name) for one in dataclasses.fields(Launch)})
+    launch = Launch(**{field.name: given.pop(field.name) for field in dataclasses.fields(Launch)})
     tls, host = launch.tls_certificate is not None, launch.host
     if tls != (launch.tls_key is not None):
         raise InvalidInput("TLS needs both: --tls-certificate and --tls-key.")
@@ -135,12 +135,12 @@ def command(output: Output, /, **given: Any) -> None:
         except OSError:
             log = str(settings.log_file)
             raise InvalidInput(
-                f"The custodian's log {log!r} cannot be written; say --custodian-log FILE."
+                f"The custodian's log {log!r} cannot be written; give --custodian-log FILE."
             ) from None
         say_broken(output)
         listening = [
-            stack.enter_context(contextlib.closing(one))
-            for one in bound(host, launch.port, launch.workers)
+            stack.enter_context(contextlib.closing(listener))
+            for listener in bound(host, launch.port, launch.workers)
         ]
         port = listening[0].getsockname()[1]
         url = f"{'https' if tls else 'http'}://{host}:{port}"
@@ -166,18 +166,18 @@ def check_exposure(host: str, tls: bool, explicit: bool) -> None:
         raise NoTls(
             f"Listening on {host} without TLS would send tokens and answers in the open. Give "
             "--tls-certificate and --tls-key, or listen on 127.0.0.1 behind a proxy that has a "
-            "certificate (--behind-tls-proxy), or say --public-without-tls."
+            "certificate (--behind-tls-proxy), or give --public-without-tls."
         )
 
 
 def trusted(host: str, behind: bool, given: tuple[str, ...]) -> tuple[str, ...]:
-    """The proxies whose word on a caller's address counts."""
+    """The proxies that are trusted for a caller's address."""
     if given or not behind:
         return given
     if host not in LOOPBACK:
         raise InvalidInput(
             "Behind a proxy that is not on this machine all callers seem to have its address, and "
-            "one who fails to sign in locks out all others. Say which proxy is to be believed: "
+            "one who fails to sign in locks out all others. Name the proxy to trust: "
             "--trusted-proxy 172.17.0.1 (an address or a network)."
         )
     return ("127.0.0.0/8", "::1")
@@ -192,17 +192,17 @@ def known_hosts(host: str, given: tuple[str, ...]) -> tuple[str, ...]:
 
 def pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
     named_values = []
-    for one in given:
-        name, equals, value = one.partition("=")
+    for entry in given:
+        name, equals, value = entry.partition("=")
         if not (name and equals and value):
             # An address is not repeated: it may hold a password.
-            raise InvalidInput(f"Write NAME=VALUE, not {'URL' if '://' in one else repr(one)}.")
+            raise InvalidInput(f"Write NAME=VALUE, not {'URL' if '://' in entry else repr(entry)}.")
         named_values.append((name, value))
     return named_values
 
 
 def _headers() -> dict[str, str]:
-    """What the collector wants to be sent along: lines NAME=VALUE, for they are secrets."""
+    """The collector's headers, as lines NAME=VALUE in a variable: they are secrets."""
     given = secret("WHITECROW_TELEMETRY_HEADERS") or ""
     return dict(pairs(tuple(line.strip() for line in given.splitlines() if line.strip())))
 
@@ -215,7 +215,7 @@ def seconds(value: str) -> float:
 
 
 def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:
-    """Make the first people of an empty service known, and hand out their secrets once."""
+    """Add the first people of an empty service, and hand out their secrets once."""
     from whitecrow_server import Service
 
     service = Service(settings)

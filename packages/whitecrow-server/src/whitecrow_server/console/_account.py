@@ -27,9 +27,9 @@ ACTS = {
     "settle": "answered; the answer is stored",
     "fail": "failed; nothing was released",
     "halt": "an update of a publication failed; nothing was released",
-    "review": "looked at a failure",
+    "review": "reviewed a failure",
     "void": "gave a spend back",
-    "checkpoint": "found everything right up to here",
+    "checkpoint": "verified everything up to here",
     "alarm": "gave an alarm",
 }
 

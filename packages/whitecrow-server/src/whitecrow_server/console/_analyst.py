@@ -97,14 +97,14 @@ def add(site: Site) -> None:
         kind, declared = _kind(visit)
         try:
             asked, public = read_question_form(declared, visit.form, card)
-            written = {"kind": kind, **asked}
-            description = service.price(visit.who, dataset["name"], written, public)
-            question = question_from(written)
+            encoded = {"kind": kind, **asked}
+            description = service.price(visit.who, dataset["name"], encoded, public)
+            question = question_from(encoded)
         except InvalidInput as error:
             return form_page(visit).refusing(error, labels_of(question_groups(declared, card)))
         words = description.words.removesuffix(description.price.statement()).strip()
         full = {"kind": kind, **question.to_json()}
-        stored, refusal = _known(visit, full)
+        stored, refusal = _stored_or_refused(visit, full)
         priced = {
             "words": words,
             "warning": description.warning,
@@ -113,7 +113,7 @@ def add(site: Site) -> None:
             "figures": figure_rows(question.figures, description.figures),
             "curve": screening.error_curve(description.figures),
             "question": full,
-            "deadline": service.deadline(visit.who, dataset["name"], written),
+            "deadline": service.deadline(visit.who, dataset["name"], encoded),
             "left": dataset["remaining"].get(_line(description.price)),
             "stored": stored,
             "refusal": refusal,
@@ -121,10 +121,10 @@ def add(site: Site) -> None:
         }
         return form_page(visit, priced=priced, **more)
 
-    def _known(visit: Visit, written: dict[str, Any]) -> tuple[bool, str]:
+    def _stored_or_refused(visit: Visit, encoded: dict[str, Any]) -> tuple[bool, str]:
         """Whether a question's answer is there already, or why it would be refused."""
         try:
-            asking = service.prepare(visit.who, visit.part("name"), written)
+            asking = service.prepare(visit.who, visit.part("name"), encoded)
             return service.stored(asking) is not None, ""
         except (BudgetExhausted, PolicyViolation) as error:
             return False, str(error)
@@ -192,7 +192,7 @@ def add(site: Site) -> None:
     def own(visit: Visit, name: str, key: str) -> dict[str, Any] | None:
         """An analyst's own newest question with this digest, whatever has become of it."""
         asked = all_questions(visit, name)
-        return next((one for one in asked if _digest(one["question"]) == key), None)
+        return next((entry for entry in asked if _digest(entry["question"]) == key), None)
 
     def addressed(visit: Visit, name: str) -> dict[str, Any]:
         """An analyst's own question with the digest of the address: answered, or to be answered."""
@@ -205,10 +205,10 @@ def add(site: Site) -> None:
 
     def detector_of(visit: Visit, name: str) -> Detector:
         """The detector that was learned by a question: public since it was released."""
-        one = addressed(visit, name)
-        if one["outcome"] == "open":
+        entry = addressed(visit, name)
+        if entry["outcome"] == "open":
             raise NotReady("Your question is asked; its answer is not due yet.")
-        learned = question_from(one["question"]).reads(one["answer"])
+        learned = question_from(entry["question"]).reads(entry["answer"])
         if not isinstance(learned, Detector):
             raise missing()
         return learned
@@ -268,17 +268,17 @@ def add(site: Site) -> None:
         values["left"] = math.ceil(left)
         return Page("waiting.html", values, 202, after)
 
-    def answer_page(visit: Visit, one: dict[str, Any], *, again: bool) -> Page:
+    def answer_page(visit: Visit, entry: dict[str, Any], *, again: bool) -> Page:
         dataset, card = opened(visit)
-        question, price = question_from(one["question"]), guarantee(one["price"])
-        kind = one["question"]["kind"]
-        phrased, figures = question.says(one["answer"]), known_figures(question, card)
-        learned = question.reads(one["answer"]) if kind == "learn" else None
+        question, price = question_from(entry["question"]), guarantee(entry["price"])
+        kind = entry["question"]["kind"]
+        phrased, figures = question.says(entry["answer"]), known_figures(question, card)
+        learned = question.reads(entry["answer"]) if kind == "learn" else None
         values = {
             "dataset": dataset,
             "kind": kind,
             "title": type(question).__name__,
-            "asked": one,
+            "asked": entry,
             "said": phrased,
             "pictures": learned.pictures() if isinstance(learned, Detector) else phrased.pictures,
             "price": price,
@@ -287,11 +287,11 @@ def add(site: Site) -> None:
             "error": error_words(question, figures),
             "warning": coin_warning(question, figures),
             "again": again,
-            "code": code.listings(one["question"], dataset["name"], visit.address),
+            "code": code.listings(entry["question"], dataset["name"], visit.address),
             "chart": series_chart(phrased.series) if phrased.series else None,
             "detector": visit.request.url.path if kind == "learn" else None,
-            "screening": one["question"] if kind == "screening" else None,
-            "draft": one["answer"].get("entry") if kind == "profile" else None,
+            "screening": entry["question"] if kind == "screening" else None,
+            "draft": entry["answer"].get("entry") if kind == "profile" else None,
             "first": len(service.asked(visit.who, dataset["name"], limit=2)) == 1,
             "why": _card_reason(visit, dataset["name"]) if kind == "learn" else "",
         }
@@ -339,9 +339,9 @@ def _released(release: Release) -> dict[str, Any]:
     }
 
 
-def _digest(written: dict[str, Any]) -> str:
-    """A question's digest; none of one whose package is no longer installed."""
-    return digest(question_from(written)) if written["kind"] in kinds() else ""
+def _digest(encoded: dict[str, Any]) -> str:
+    """A question's digest; empty if its package is no longer installed."""
+    return digest(question_from(encoded)) if encoded["kind"] in kinds() else ""
 
 
 def _line(price: Guarantee) -> str:
@@ -360,8 +360,8 @@ def scored(detector: Detector, text: str) -> tuple[TopOutliers, list[str]]:
     table = _table(text)
     top = detector.top_outliers(table, top=_SCORED)
     values = [
-        ", ".join(f"{name} = {table[name][one.row - 1].as_py()}" for name, _ in one.reasons)
-        for one in top.rows
+        ", ".join(f"{name} = {table[name][row.row - 1].as_py()}" for name, _ in row.reasons)
+        for row in top.rows
     ]
     return top, [words or "no column alone" for words in values]
 
@@ -373,16 +373,16 @@ def _table(text: str) -> Any:
     try:
         heading, *rows = csv.reader(io.StringIO(text.strip()), strict=True)
     except (csv.Error, ValueError):
-        raise InvalidInput("The text is no CSV: a heading, then one line a record.") from None
+        raise InvalidInput("The text is no CSV: a header, then one row for each record.") from None
     if len(set(heading)) < len(heading):
-        raise InvalidInput("The heading names a column twice.")
+        raise InvalidInput("The header names a column twice.")
     if len(rows) > MOST_ROWS:
         raise InvalidInput(
             f"There are {len(rows):,} records; a page scores {MOST_ROWS:,} at the most. "
             "Download the detector and use `whitecrow score` for more."
         )
     if any(len(row) != len(heading) for row in rows):
-        raise InvalidInput("A line does not have as many fields as the heading.")
+        raise InvalidInput("A row does not have as many fields as the header.")
     columns = zip(*rows, strict=True) if rows else [()] * len(heading)
     return pyarrow.table(
         {

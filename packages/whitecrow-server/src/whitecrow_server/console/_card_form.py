@@ -13,7 +13,7 @@ from whitecrow_server.console._forms import Field, choices, decimal, whole
 from whitecrow_server.console._site import Form
 
 _DATES = ("lower", "upper", "fill")
-_KEPT = ("edges", "resolution", "format")
+_CARRIED = ("edges", "resolution", "format")
 """What the rows do not show stays as it was."""
 
 _SHOWN = {
@@ -135,7 +135,7 @@ def read_card(form: Form, name: str, base: Card | None = None) -> dict[str, Any]
     lines that are as they were keep their source.
     """
     card: dict[str, Any] = {"name": name if base is None else base.name}
-    card |= {part: said for part, said in read_format(form).items() if said}
+    card |= {part: value for part, value in read_format(form).items() if value}
     if base is not None and base.sources:
         card["sources"] = dict(base.sources)
     if form.one("unit") == "user":
@@ -158,7 +158,7 @@ def read_card(form: Form, name: str, base: Card | None = None) -> dict[str, Any]
 def read_format(form: Form) -> dict[str, dict[str, Any]]:
     """Read how a source is written, and which table of it is meant."""
     format: dict[str, Any] = {
-        one.name.removeprefix("csv."): form.one(one.name) for one in CSV_FIELDS
+        field.name.removeprefix("csv."): form.one(field.name) for field in CSV_FIELDS
     }
     if lines := format.pop("lines_per_record"):
         format["lines_per_record"] = whole(lines, "Lines of one record")
@@ -187,23 +187,23 @@ def _column(form: Form, row: str, name: str, was: Column | None) -> dict[str, An
     if column["missing"] == "fill":
         text = form.one(f"{row}.fill")
         if not text:
-            raise InvalidInput(f"{name}: say what is filled in for a missing value.")
+            raise InvalidInput(f"{name}: give the value that replaces a missing one.")
         numeric = kind in ("number", "integer")
         column["fill"] = decimal(text, f"{name}: filled in") if numeric else text
     if ordered:
         outside = form.one(f"{row}.outside") or "reject"
         column["outside"] = _one_of(outside, OUTSIDE, f"{name}: outside the bounds")
     if was is not None and was.type == kind:
-        kept = _KEPT if ordered else (*_KEPT, "outside")
-        column |= {part: said for part, said in was.to_json().items() if part in kept}
+        carried = _CARRIED if ordered else (*_CARRIED, "outside")
+        column |= {part: value for part, value in was.to_json().items() if part in carried}
         if Column(**{**column, "source": was.source}) == was:
             column["source"] = was.source
     return column
 
 
-def _one_of(text: str, known: Iterable[str], label: str) -> str:
-    if text not in known:
-        raise InvalidInput(f"{label}: one of {', '.join(known)}, not {text[:50]!r}.")
+def _one_of(text: str, allowed: Iterable[str], label: str) -> str:
+    if text not in allowed:
+        raise InvalidInput(f"{label}: one of {', '.join(allowed)}, not {text[:50]!r}.")
     return text
 
 
@@ -216,7 +216,7 @@ def _split(text: str, name: str) -> list[str]:
     categories = [value.strip() for line in lines for value in line if value.strip()]
     if not categories:
         raise InvalidInput(
-            f"{name}: list the categories, with commas between them. If nobody knows them, say "
-            "text: a profile with a δ finds the common ones."
+            f"{name}: list the categories, with commas between them. If they are unknown, "
+            "choose text: a profile with a δ finds the common ones."
         )
     return categories

@@ -26,18 +26,18 @@ def listings(question: Mapping[str, Any], dataset: str, url: str) -> list[dict[s
 
 
 def _shortened(asked: type[Question], full: Mapping[str, Any]) -> dict[str, Any]:
-    """The question without what it would say anyway: each part is tried without."""
+    """The question without its defaults: each part is left out if nothing changes."""
     wanted = digest(asked.from_json(full))
-    kept = dict(full)
+    shown = dict(full)
     for key in full:
-        less = {name: value for name, value in kept.items() if name != key}
+        less = {name: value for name, value in shown.items() if name != key}
         try:
             same = digest(asked.from_json(less)) == wanted
         except WhitecrowError:
             same = False
         if same:
-            kept = less
-    return kept
+            shown = less
+    return shown
 
 
 # Python
@@ -77,12 +77,12 @@ def _object(parameter: Nested[Any], value: Mapping[str, Any]) -> str:
         return repr(dict(value))  # of another package: as JSON it needs no import
     parameters = declared.parameters
     arguments = {
-        name: one
-        for name, one in value.items()
+        name: argument
+        for name, argument in value.items()
         if name in parameters
-        and (parameters[name].required or one != parameters[name].dump_default())
+        and (parameters[name].required or argument != parameters[name].dump_default())
     }
-    listed = ", ".join(f"{name}={one!r}" for name, one in arguments.items())
+    listed = ", ".join(f"{name}={argument!r}" for name, argument in arguments.items())
     return f"wc.{declared.__name__}({listed})"
 
 
@@ -97,8 +97,8 @@ def _terminal(asked: type[Question], short: Mapping[str, Any], dataset: str, url
         if digest(again) != digest(asked.from_json(short)):
             raise TypeError
         inputs = (*typed(asked, rest).values(), *typed(asked.shortcuts, shortened).values())
-        for one, value in inputs:
-            parameter = one.parameter
+        for entry, value in inputs:
+            parameter = entry.parameter
             if isinstance(parameter, Flag):
                 lines.append(f"  {parameter.flag if value else parameter.off}")
             else:

@@ -30,7 +30,7 @@ def add(site: Site) -> None:
     service = site.service
 
     def datasets(visit: Visit) -> Page:
-        names = [line["name"] for line in service.datasets(visit.who)]
+        names = [entry["name"] for entry in service.datasets(visit.who)]
         listed = [service.dataset(visit.who, name) for name in names]
         return Page("datasets.html", {"datasets": listed})
 
@@ -85,7 +85,7 @@ def stepping(service: Service, who: Person, dataset: dict[str, Any]) -> bool:
         for column in card["columns"]
     )
     asked = service.asked(who, dataset["name"], limit=10)
-    return not described and all(one["question"]["kind"] == "profile" for one in asked)
+    return not described and all(entry["question"]["kind"] == "profile" for entry in asked)
 
 
 def _open_questions(dataset: dict[str, Any], analyst: str) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ def _open_questions(dataset: dict[str, Any], analyst: str) -> list[dict[str, Any
             "kind": kind,
             "title": question.__name__,
             "asks": question.asks,
-            "notions": [one for one in _notions(question) if one in policy.notions],
+            "notions": [notion for notion in _notions(question) if notion in policy.notions],
         }
         for kind, question in asked
     ]
@@ -112,7 +112,7 @@ def _notions(question: type[Question]) -> tuple[str, ...]:
     if not isinstance(notion, Choice):
         return ("differential",)
     usual = str(notion.default)
-    return (usual, *(str(one) for one in notion.choices if one != usual))
+    return (usual, *(str(choice) for choice in notion.choices if choice != usual))
 
 
 _ORDER = (
@@ -181,7 +181,7 @@ def first_question(
     if kind is None:
         return None
     left = Fraction(str(remaining.get("differential", "0")))
-    price = next((one for one in _PRICES if Fraction(one) * _SHARE <= left), _PRICES[-1])
+    price = next((amount for amount in _PRICES if Fraction(amount) * _SHARE <= left), _PRICES[-1])
     numbers = [
         column
         for column in card.columns

@@ -29,7 +29,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Group:
-    """Fields that belong together; ``folded`` ones are for those who look."""
+    """Fields that belong together; ``folded`` ones start closed."""
 
     legend: str
     fields: tuple[Field, ...]
@@ -144,43 +144,43 @@ _GUESSES = "It makes the expected error more telling. It changes nothing else."
 def question_groups(question: type[Question], card: Card) -> Iterator[Group]:
     """Return the form of a question about a dataset with this card."""
     asked = [*inputs(question), *inputs(question.shortcuts)]
-    for one in asked:
-        if one.parameter.control == "record" and one.parameter.required:
+    for part in asked:
+        if part.parameter.control == "record" and part.parameter.required:
             caveat = question.caveat or "Columns left empty are not compared."
             fields = tuple(_record_field(c) for c in card.columns if c.type != "text")
-            yield Group("The record", fields, f"{one.parameter.help} {caveat}")
+            yield Group("The record", fields, f"{part.parameter.help} {caveat}")
     for name, (legend, words, folded) in _LEGENDS.items():
         fields = tuple(
-            _field(one, card)
-            for one in asked
-            if one.parameter.group == name and one.parameter.control not in ("record", "records")
+            _field(part, card)
+            for part in asked
+            if part.parameter.group == name and part.parameter.control not in ("record", "records")
         )
         if fields:
             yield Group(legend, fields, words, folded)
-    names = {one.name for one in asked}
-    guesses = tuple(_field(one, card) for one in inputs(question.guesses) if one.name not in names)
+    names = {part.name for part in asked}
+    guesses = tuple(_field(g, card) for g in inputs(question.guesses) if g.name not in names)
     if guesses:
         yield Group("A public guess (optional)", guesses, _GUESSES, folded=True)
 
 
-def _field(one: Input, card: Card) -> Field:
-    parameter = one.parameter
+def _field(entry: Input, card: Card) -> Field:
+    parameter = entry.parameter
     default = "" if parameter.required else parameter.dump_default()
     declared: dict[str, Any] = {
-        "name": one.name,
+        "name": entry.name,
         "label": parameter.label,
         "help": parameter.help,
-        "required": one.required,
+        "required": entry.required,
         "default": "" if default is None else parameter.to_text(default),
     }
     if parameter.control == "flag":
         declared["default"] = str(default).lower()
         return Field(**declared, type="select", options=(("false", "no"), ("true", "yes")))
     if parameter.control == "names":
-        return Field(**declared, type="checks", options=choices(_columns(one, card)))
+        return Field(**declared, type="checks", options=choices(_columns(entry, card)))
     if parameter.control == "select":
         named = getattr(parameter, "choices", None)
-        options = tuple(named.items()) if named else choices(_columns(one, card))
+        options = tuple(named.items()) if named else choices(_columns(entry, card))
         optional = parameter.default is None and "" not in dict(options)
         empty = (("", "–"),) if optional else ()
         wide = any(len(words) > 40 for _, words in options)
@@ -188,8 +188,8 @@ def _field(one: Input, card: Card) -> Field:
     return Field(**declared, type="number" if parameter.control == "number" else "text")
 
 
-def _columns(one: Input, card: Card) -> list[str]:
-    types: tuple[str, ...] = getattr(one.parameter, "types", ())
+def _columns(entry: Input, card: Card) -> list[str]:
+    types: tuple[str, ...] = getattr(entry.parameter, "types", ())
     return [column.name for column in card.columns if not types or column.type in types]
 
 
@@ -206,13 +206,13 @@ def read_question_form(
 
 def _typed(declared: type[Declared], form: Form, card: Card) -> dict[str, Any]:
     given: dict[str, Any] = {}
-    for one in inputs(declared):
-        parameter = one.parameter
+    for entry in inputs(declared):
+        parameter = entry.parameter
         if parameter.control == "record":
             # A series is opened here; records are asked about on its own page.
-            given[one.name] = record(form, card) if parameter.required else None
+            given[entry.name] = record(form, card) if parameter.required else None
         elif parameter.control == "names":
-            given[one.name] = form.all(one.name) or None
-        elif text := form.one(one.name):
-            given[one.name] = parameter.from_text(text, declared.__name__)
+            given[entry.name] = form.all(entry.name) or None
+        elif text := form.one(entry.name):
+            given[entry.name] = parameter.from_text(text, declared.__name__)
     return assembled(declared, given)

@@ -105,8 +105,8 @@ def _side(
     title: str, ours: bool, stream: Stream, series: list[npt.NDArray[np.float64]], strongest: Power
 ) -> dict[str, Any]:
     width = 5
-    verdicts = [attack(one, width=width, outliers=stream.outlying).verdict for one in series]
-    areas = [found.auc for found in verdicts if found is not None]
+    verdicts = [attack(scores, width=width, outliers=stream.outlying).verdict for scores in series]
+    areas = [verdict.auc for verdict in verdicts if verdict is not None]
     return {
         "title": title,
         "ours": ours,
@@ -144,11 +144,11 @@ def _power_chart(strongest: tuple[Power, Power]) -> dict[str, Any]:
         trace(
             "lines",
             [round(cut, 3) for cut in cuts],
-            [round(found.at(cut), 4) for cut in cuts],
+            [round(verdict.at(cut), 4) for cut in cuts],
             name=name,
             tone=tone,
         )
-        for found, (name, tone) in zip(strongest, names, strict=True)
+        for verdict, (name, tone) in zip(strongest, names, strict=True)
     ]
     diagonal: dict[str, Any] = {"name": "guessing", "tone": "muted", "line": {"dash": "dot"}}
     guessing = trace("lines", [0, 1], [0, 1], **diagonal)

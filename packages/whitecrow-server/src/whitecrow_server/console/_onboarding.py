@@ -142,7 +142,7 @@ def add(site: Site) -> None:
         dataset = service.dataset(visit.who, name)
         state = service.undescribed.progress(visit.who, name)
         asked = service.asked(visit.who, name)
-        last = next((one for one in asked[::-1] if one["question"]["kind"] == "learn"), None)
+        last = next((entry for entry in asked[::-1] if entry["question"]["kind"] == "learn"), None)
         if last is not None and last["outcome"] == "answered":
             key = digest(question_from(last["question"]))
             return Go(f"{HOME}/datasets/{name}/answers/{key}")
@@ -150,11 +150,11 @@ def add(site: Site) -> None:
             return Go(f"{HOME}/datasets/{name}")
         values = {
             "dataset": dataset,
-            "profiles": sum(one["outcome"] == "answered" for one in asked),
+            "profiles": sum(entry["outcome"] == "answered" for entry in asked),
             "learns": last is not None,
             "state": state,
         }
-        return Page("learning.html", values, 200 if state and state.failed else 202, _LOOK_SECONDS)
+        return Page("learning.html", values, 200 if state and state.failed else 202, _POLL_SECONDS)
 
     # 4. The card: drafted by a profile, or the present one
 
@@ -164,14 +164,14 @@ def add(site: Site) -> None:
 
     def card_editor(visit: Visit) -> Page:
         dataset = service.dataset(visit.who, visit.part("name"))
-        in_force = loaded_card(dataset)
+        effective = loaded_card(dataset)
         drafts = service.onboarding.drafts(visit.who, dataset["name"])
         wanted = visit.form.one("draft") or visit.query("draft")
         if not wanted and not visit.form.fields:
             # A profile of the present card drafted what comes next: nobody wants to see the old.
-            wanted = next((d.profile.entry for d in drafts if d.profile.basis == in_force), "")
+            wanted = next((d.profile.entry for d in drafts if d.profile.basis == effective), "")
         profile = drafted(visit, dataset["name"], wanted)
-        shown = in_force if profile is None else profile.card()
+        shown = effective if profile is None else profile.card()
         typed = visit.form if visit.form.all("column") else form_of(shown)
         values = {
             "dataset": dataset,
@@ -247,7 +247,7 @@ def add(site: Site) -> None:
     site.post("/datasets/{name}/model", advise, roles=ASKING, again=Again(model))
 
 
-_LOOK_SECONDS = 2
+_POLL_SECONDS = 2
 _PRICE_FIELDS = (
     Field("epsilon", "ε for everything together", "Exact: 1 or 1/2.", required=True),
     Field("delta", "δ", "1e-6, say; with 0 noise is larger, and texts are left out."),
@@ -295,9 +295,9 @@ def _notes(profile: TableProfile | None) -> dict[str, str]:
     heading, *rows = profile.rows()
     return {
         row[0]: " · ".join(
-            f"{what} {said}"
-            for what, said in zip(heading[2:], row[2:], strict=True)
-            if said and what != "between"
+            f"{what} {value}"
+            for what, value in zip(heading[2:], row[2:], strict=True)
+            if value and what != "between"
         )
         for row in rows
     }
@@ -317,7 +317,7 @@ def _model_fields(card: Card) -> tuple[Field, ...]:
             "Distance",
             "Those with scales divide each column by its scale on the card.",
             type="select",
-            options=choices([*SCALED, *(one for one in METRICS if one not in SCALED)]),
+            options=choices([*SCALED, *(metric for metric in METRICS if metric not in SCALED)]),
         ),
         Field("beta", "Most neighbours β", "An outlier has at most this many, itself included."),
         Field("columns", "Columns that are compared", type="checks", options=choices(named)),
@@ -352,7 +352,7 @@ def _next(advice: ModelAdvice, dataset: str) -> list[tuple[str, str, str]]:
         "epsilon": str(tune.epsilon),
     }
     radius = f"{model.radius:g}"
-    radii = ",".join(f"{one:g}" for one in tune.radii)
+    radii = ",".join(f"{radius:g}" for radius in tune.radii)
 
     def form(kind: str, **fields: Any) -> str:
         query = urllib.parse.urlencode({**shared, **fields}, doseq=True)

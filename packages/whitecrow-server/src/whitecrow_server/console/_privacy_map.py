@@ -16,7 +16,7 @@ from whitecrow_server.console._show import chart, trace
 from whitecrow_server.console._site import Form, Page, Site, Visit
 
 _MOST_POINTS = 4_000
-_LOOKS = (
+_STYLES = (
     ("#8fa3bf", "circle"),
     ("#2f7fb8", "square"),
     ("#2a9d6f", "diamond"),
@@ -88,9 +88,9 @@ def _mapped(service: Service, visit: Visit, form: Form) -> dict[str, Any]:
         notion=form.one("notion") or "sensitive",
     )
     points = np.array(drawn["points"]).reshape(-1, len(columns))
-    loss = _bands(points, drawn["loss"], columns, "Loss of each record", _LOOKS)
+    loss = _bands(points, drawn["loss"], columns, "Loss of each record", _STYLES)
     right = "Probability of a right answer"
-    accuracy = _bands(points, drawn["accuracy"], columns, right, _LOOKS[::-1])
+    accuracy = _bands(points, drawn["accuracy"], columns, right, _STYLES[::-1])
     return {"rows": _summary(drawn), "charts": [loss, accuracy]}
 
 
@@ -112,22 +112,22 @@ def _bands(
     given: list[float],
     columns: list[str],
     title: str,
-    looks: Sequence[tuple[str, str]],
+    styles: Sequence[tuple[str, str]],
 ) -> dict[str, Any]:
     """Points in bands of equal width, each with its own colour and sign.
 
     A continuous scale would need plotly's colour bar, which breaks the content-security policy.
     """
     values = np.array(given)
-    edges = np.linspace(float(values.min()), float(values.max()), len(looks) + 1)
-    band = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(looks) - 1)
+    edges = np.linspace(float(values.min()), float(values.max()), len(styles) + 1)
+    band = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(styles) - 1)
     traces = []
-    for place, (colour, sign) in enumerate(looks):
-        inside = points[band == place]
+    for index, (colour, sign) in enumerate(styles):
+        inside = points[band == index]
         if not len(inside):
             continue
         marker = {"color": colour, "symbol": sign, "size": 7, "line": {"width": 0.5}}
-        name = f"{edges[place]:.3g} to {edges[place + 1]:.3g}"
+        name = f"{edges[index]:.3g} to {edges[index + 1]:.3g}"
         x, y = inside.round(6).T.tolist()
         traces.append(trace("markers", x, y, name=name, marker=marker))
     return chart(traces, x=columns[0], y=columns[1], label=title, showlegend=True)

@@ -42,9 +42,9 @@ def add(site: Site) -> None:
         }
         return Page("screening.html", values)
 
-    def batch(who: Person, name: str, form: Form, written: Mapping[str, Any]) -> dict[str, Any]:
+    def batch(who: Person, name: str, form: Form, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The question about the records of a form, which are read as the data's own are."""
-        series, curator = _series(written), service.curator(who, name)
+        series, curator = _series(raw), service.curator(who, name)
         paid_series(curator, series, analyst=who.name)  # or it is refused
         records = _records(form.one("records"), curator.card, series)
         return {"kind": "screening", **series.of_all(records).to_json()}
@@ -73,8 +73,8 @@ def add(site: Site) -> None:
     site.post("/datasets/{name}/ask/{kind}/flags", flags, roles=ASKING, asks=batch)
 
 
-def _series(written: object) -> Screening:
-    question = question_from(written) if isinstance(written, dict) else None
+def _series(raw: object) -> Screening:
+    question = question_from(raw) if isinstance(raw, dict) else None
     if not isinstance(question, Screening):
         raise InvalidInput("The form is stale; open the screening again.")
     return question.paid_as()
@@ -91,7 +91,7 @@ def _records(text: str, card: Card, series: Screening) -> list[dict[str, Any]]:
         path = Path(folder) / "records.csv"
         path.write_text(text, encoding="utf-8")
         asked = read_asked(path, card, columns=series.names(card))
-    return [one for one in asked.records if one is not None]
+    return [record for record in asked.records if record is not None]
 
 
 def error_curve(figures: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -60,10 +60,10 @@ def written(value: object) -> str:
 
 def _shortened(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _shortened(one) for name, one in value.items()}
+        return {name: _shortened(part) for name, part in value.items()}
     if isinstance(value, list):
         more = [f"({len(value) - _MOST_ITEMS:,} more)"] if len(value) > _MOST_ITEMS else []
-        return [_shortened(one) for one in value[:_MOST_ITEMS]] + more
+        return [_shortened(part) for part in value[:_MOST_ITEMS]] + more
     long = isinstance(value, str) and len(value) > _LONGEST and " " not in value
     return f"({len(value):,} characters)" if long else value
 

@@ -1,4 +1,4 @@
-"""Coming in and going out: sign-in, invitations, sign-out."""
+"""Sign-in, invitations and sign-out."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from whitecrow.errors import (
 from whitecrow.question import Release
 from whitecrow.rendering import crow, page_rules, picture_rules
 from whitecrow_server._handler import RequestHandler
-from whitecrow_server._onboarding import kept
+from whitecrow_server._onboarding import saved
 from whitecrow_server._people import ROLES, Person
 from whitecrow_server._proxies import counted_address
 from whitecrow_server._sessions import Session
@@ -96,8 +96,8 @@ async def read_form(request: Request, most: int) -> Form:
         )
     except ValueError:
         raise InvalidInput("The form could not be read; load the page again.") from None
-    if "\0" in text or any("\0" in one for values in fields.values() for one in values):
-        raise InvalidInput("The form holds a character that is not text.")
+    if "\0" in text or any("\0" in value for values in fields.values() for value in values):
+        raise InvalidInput("The form contains a NUL character.")
     return Form(fields)
 
 
@@ -170,7 +170,7 @@ Work = Callable[[Visit], Page | Go | Sent]
 
 @dataclass(frozen=True)
 class Again:
-    """Where somebody goes on who typed something wrong: a page, which is shown with the mistake."""
+    """The page that shows a mistake to whoever typed it."""
 
     page: Callable[[Visit], Page]
     labels: Mapping[str, str] = field(default_factory=dict)  # of its fields, by their names
@@ -267,7 +267,7 @@ class Site:
                 async with self.handler.uploading(who):
                     share = self.handler.lanes.reading.of(who.name)
                     await share.run(self.service.onboarding.clean_uploads)
-                    name = await kept(request.stream(), kind, self.service.settings, share)
+                    name = await saved(request.stream(), kind, self.service.settings, share)
             except NotSignedIn:
                 return RedirectResponse(f"{HOME}/sign-in", 303)
             except WhitecrowError as error:
@@ -352,12 +352,12 @@ class Site:
         job: Callable[[], Response],
     ) -> Response:
         """Reply to a form that asks: in a slot, unless what comes of it is known already."""
-        name, written = request.path_params["name"], strict_json(form.one("question").encode())
-        if not isinstance(written, dict) or written.get("kind") != request.path_params["kind"]:
+        name, raw = request.path_params["name"], strict_json(form.one("question").encode())
+        if not isinstance(raw, dict) or raw.get("kind") != request.path_params["kind"]:
             raise InvalidInput("The form is stale; load the page again.")
 
         def prepare() -> tuple[Any, Any]:
-            asked = asks(who, name, form, written) if callable(asks) else written
+            asked = asks(who, name, form, raw) if callable(asks) else raw
             return self.handler.prepare(who, name, asked, at_once=form.one("at_once") == "yes")
 
         state = request.state
@@ -373,12 +373,12 @@ class Site:
         async with self.handler.slot(request, state.asking):
             return await self.handler.in_slot(job)
 
-    async def _admitted(self, request: Request, look: Callable[[], T]) -> T:
-        """Find out who it is, in turn with other addresses."""
-        return await self.handler.lanes.admission.run(counted_address(request), look)
+    async def _admitted(self, request: Request, work: Callable[[], T]) -> T:
+        """Identify the visitor, in turn with other addresses."""
+        return await self.handler.lanes.admission.run(counted_address(request), work)
 
     def released(self, visit: Visit) -> Release:
-        """What a form that asks is answered, in its slot or without one; or its refusal."""
+        """Answer a form that asks, in its slot or without one; or refuse it."""
         state = visit.request.state
         out: Release | WhitecrowError | None = state.out
         if isinstance(out, WhitecrowError):
@@ -432,22 +432,22 @@ _SHARED: dict[str, Callable[[], str]] = {
     "crow.svg": crow,
 }
 """What the reports of the core show too."""
-_KEPT = {"Cache-Control": "public, max-age=3600"}
+_CACHED = {"Cache-Control": "public, max-age=3600"}
 
 
 def _own(name: str) -> Response:
     if name in _SHARED:
-        return Response(_SHARED[name](), media_type=_TYPES[Path(name).suffix], headers=_KEPT)
+        return Response(_SHARED[name](), media_type=_TYPES[Path(name).suffix], headers=_CACHED)
     if name not in _FILES:
         raise HTTPException(404, "There is no such file.")
     path = _FILES[name]
-    return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers=_KEPT)
+    return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers=_CACHED)
 
 
 def _plotly(request: Request) -> Response:
     packed = "gzip" in request.headers.get("accept-encoding", "")
     body = _packed() if packed else plotly_script().read_bytes()
-    headers = {**_KEPT, "Vary": "Accept-Encoding"}
+    headers = {**_CACHED, "Vary": "Accept-Encoding"}
     if packed:
         headers["Content-Encoding"] = "gzip"
     return Response(body, media_type="text/javascript", headers=headers)

@@ -50,7 +50,7 @@ class Spend:
         return f"ρ {rounded_up(self.rho or Fraction(0))}"
 
     def counts(self, line: str) -> Fraction:
-        """What it adds to a line of the account, as a plain sum; Gaussian noise adds up apart."""
+        """Its part of a line of the account, as a plain sum; Gaussian noise is summed apart."""
         if self.outcome == "given back" or self.epsilon is None:
             return Fraction(0)
         return self.epsilon if LINES.index(self.notion) <= LINES.index(line) else Fraction(0)
@@ -74,7 +74,7 @@ def add(site: Site) -> None:
             before = portion[-1]["seq"]
         asked = spends(reversed(entries))
         bars = gauges(dataset)
-        bar = next((one for one in bars if not one["unbounded"]), bars[0] if bars else None)
+        bar = next((gauge for gauge in bars if not gauge["unbounded"]), bars[0] if bars else None)
         now = datetime.datetime.now(datetime.UTC)
         values = {
             "dataset": dataset,
@@ -92,19 +92,19 @@ def add(site: Site) -> None:
 
 def spends(entries: Iterable[Mapping[str, Any]]) -> list[Spend]:
     told = list(entries)
-    closed = {one["closes"]: one["kind"] for one in told if one["closes"] is not None}
+    closed = {entry["closes"]: entry["kind"] for entry in told if entry["closes"] is not None}
     return [
         Spend(
-            datetime.datetime.fromisoformat(one["at"]),
-            one["analyst"],
-            str(one["body"]["question"]["kind"]),
-            str(one["body"]["price"]["notion"]),
-            _amount(one["body"]["price"], "epsilon"),
-            _amount(one["body"]["price"], "rho"),
-            _CLOSED.get(closed.get(one["seq"], ""), "no answer yet"),
+            datetime.datetime.fromisoformat(entry["at"]),
+            entry["analyst"],
+            str(entry["body"]["question"]["kind"]),
+            str(entry["body"]["price"]["notion"]),
+            _amount(entry["body"]["price"], "epsilon"),
+            _amount(entry["body"]["price"], "rho"),
+            _CLOSED.get(closed.get(entry["seq"], ""), "no answer yet"),
         )
-        for one in told
-        if one["kind"] == "reserve"
+        for entry in told
+        if entry["kind"] == "reserve"
     ]
 
 
@@ -115,15 +115,15 @@ def _amount(price: Mapping[str, Any], name: str) -> Fraction | None:
 def _by_analyst(asked: Sequence[Spend]) -> list[dict[str, Any]]:
     """One row a person: how often which question, at what price in all, when last."""
     rows = []
-    for name in sorted({one.analyst for one in asked}):
-        own = [one for one in asked if one.analyst == name]
-        often = Counter(one.kind for one in own).most_common()
+    for name in sorted({entry.analyst for entry in asked}):
+        own = [entry for entry in asked if entry.analyst == name]
+        often = Counter(entry.kind for entry in own).most_common()
         rows.append(
             {
                 "name": name,
                 "asked": len(own),
                 "kinds": ", ".join(f"{kind} {number}" for kind, number in often),
-                "epsilon": sum((one.counts(LINES[-1]) for one in own), Fraction(0)),
+                "epsilon": sum((entry.counts(LINES[-1]) for entry in own), Fraction(0)),
                 "last": own[-1].at.isoformat(),
             }
         )
@@ -141,7 +141,7 @@ def projected(asked: Sequence[Spend], bar: Mapping[str, Any], now: datetime.date
         return "Asked for less than a day: too early for a pace."
     window = min(days, _PACE_DAYS)
     since = now - datetime.timedelta(days=window)
-    spent = sum((one.counts(bar["line"]) for one in asked if one.at >= since), Fraction(0))
+    spent = sum((entry.counts(bar["line"]) for entry in asked if entry.at >= since), Fraction(0))
     if not spent:
         return f"Nothing was spent in the last {window:.0f} days; at this pace it does not end."
     left = float(bar["left"]) * window / float(spent)
@@ -157,16 +157,16 @@ def _over_time(
     """What was spent over the days, as steps, below the cap."""
     start, line, cap = asked[0].at, bar["line"], float(bar["cap"])
     long = max(now, asked[-1].at) - start
-    fits = (one for one in _UNITS if long.total_seconds() >= 2 * one[1])
+    fits = (unit for unit in _UNITS if long.total_seconds() >= 2 * unit[1])
     unit, seconds = next(fits, _UNITS[-1])
 
     def since(at: datetime.datetime) -> float:
         return (at - start).total_seconds() / seconds
 
     total, points = Fraction(0), [Dot(0.0, 0.0)]
-    for one in asked:
-        total += one.counts(line)
-        points.append(Dot(since(one.at), float(total)))
+    for entry in asked:
+        total += entry.counts(line)
+        points.append(Dot(since(entry.at), float(total)))
     last = max(since(start + long), 1.0)
     spent = f"{rounded_up(total)} of {cap:g}"
     plot = Plot(

@@ -119,8 +119,8 @@ class Assistant:
             "policy": client.policy.to_json(),
             "remaining": client.remaining().to_json(),
             "questions": {
-                kind: {"asks": one.question.asks, "schema": one.question.json_schema(kind=kind)}
-                for kind, one in loaded().items()
+                kind: {"asks": type_.question.asks, "schema": type_.question.json_schema(kind=kind)}
+                for kind, type_ in loaded().items()
             },
         }
 
@@ -220,20 +220,20 @@ class _Session:
                 continue
             if isinstance(message, dict):
                 return message
-            self._fail(None, _WRONG_JSON, "A message is a JSON object.")
+            self._fail(None, _WRONG_JSON, "A message must be a JSON object.")
         return None
 
     def _take(self, message: dict[str, Any]) -> None:
         method, number = message.get("method"), _number(message)
         if not isinstance(method, str):
             if not {"result", "error"} & set(message):  # else a reply that nobody waits for
-                self._fail(number, _WRONG_REQUEST, "A request has a method, which is a text.")
+                self._fail(number, _WRONG_REQUEST, "A request must have a method, a string.")
             return
         if "id" not in message:
             return  # a notification
         given = message.get("params", {})
         if number is None or not isinstance(given, dict):
-            words = "The id is a text or a whole number, params an object."
+            words = "The id must be a string or an integer, params an object."
             self._fail(number, _WRONG_REQUEST, words)
         elif method == "initialize":
             capabilities = given.get("capabilities")
@@ -252,7 +252,7 @@ class _Session:
 
     def _call(self, number: Any, given: Mapping[str, Any]) -> None:
         name, arguments = given.get("name"), given.get("arguments", {})
-        tool = next((one for one in TOOLS if one["name"] == name), None)
+        tool = next((entry for entry in TOOLS if entry["name"] == name), None)
         if tool is None or not _fits(arguments, tool["inputSchema"]):
             self._fail(number, _WRONG_PARAMETERS, "There is no such tool, or its arguments differ.")
             return
@@ -301,7 +301,7 @@ def _number(message: Mapping[str, Any]) -> str | int | None:
 def _fits(arguments: object, schema: Mapping[str, Any]) -> bool:
     """Whether the arguments of a tool are those that it has, each of its type."""
     types = {"string": str, "object": dict}
-    wanted = {name: types[one["type"]] for name, one in schema["properties"].items()}
+    wanted = {name: types[declared["type"]] for name, declared in schema["properties"].items()}
     return (
         isinstance(arguments, dict)
         and set(arguments) == set(wanted)

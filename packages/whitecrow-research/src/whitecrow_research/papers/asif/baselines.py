@@ -88,14 +88,16 @@ def families(name: str, context: Context) -> dict[str, Baseline]:
     }
 
 
-def picture(found: dict[str, dict[str, Baseline]], context: Context) -> tuple[Path, ...]:
+def picture(baselines: dict[str, dict[str, Baseline]], context: Context) -> tuple[Path, ...]:
     """Draw the recall of both families over t; their precision is the base rate throughout."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         return ()
-    figure = Figure(figsize=(2.6 * len(found), 2.8), layout="constrained")
-    for panel, (name, each) in zip(figure.subplots(1, len(found)), found.items(), strict=True):
+    figure = Figure(figsize=(2.6 * len(baselines), 2.8), layout="constrained")
+    for panel, (name, each) in zip(
+        figure.subplots(1, len(baselines)), baselines.items(), strict=True
+    ):
         for family, baseline in each.items():
             panel.step(THRESHOLDS, baseline.chance, label=family)
         panel.set_title(name, fontsize=9)

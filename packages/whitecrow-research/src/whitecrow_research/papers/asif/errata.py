@@ -79,8 +79,8 @@ def errata(context: Context) -> Section:
 
 def _drop(beta: int, clusters: int) -> int:
     """Place clusters of beta records around a point, far from each other; add a record there."""
-    turn = 2 * np.pi * np.arange(clusters) / clusters
-    ring = np.stack([np.cos(turn), np.sin(turn)], axis=1) * (1.0 if clusters > 1 else 0.0)
+    angles = 2 * np.pi * np.arange(clusters) / clusters
+    ring = np.stack([np.cos(angles), np.sin(angles)], axis=1) * (1.0 if clusters > 1 else 0.0)
     before = np.repeat(ring, beta, axis=0)
     after = np.concatenate([before, np.zeros((1, 2))])
     radius = 1.0 + 1e-9 if clusters > 1 else 0.0

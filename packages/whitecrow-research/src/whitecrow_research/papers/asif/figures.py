@@ -136,7 +136,7 @@ def figure2(context: Context) -> Section:
     points, beta, _, counts = _example(context)
     levels = (1, 7, 14) if beta > 14 else (1, beta // 3, 2 * beta // 3)
     maps = [_map(counts, beta, k, "sensitive") for k in levels]
-    covered = [int(found.covered.sum()) for found in maps]
+    covered = [int(map_.covered.sum()) for map_ in maps]
     rows = [
         Row(
             f"records covered with epsilon 0.25, k = {', '.join(map(str, levels))}",
@@ -150,17 +150,17 @@ def figure2(context: Context) -> Section:
     figures: tuple[Path, ...] = ()
     if drawn is not None:
         figure, panels = drawn
-        for panel, found, k in zip(panels, maps, levels, strict=True):
+        for panel, map_, k in zip(panels, maps, levels, strict=True):
             title = f"exp(-loss), k = {k}"
-            _scatter(panel, figure, points, np.exp(-found.loss), title, (0.0, 1.0))
+            _scatter(panel, figure, points, np.exp(-map_.loss), title, (0.0, 1.0))
         figures = _save(figure, context, "figure2")
     text = "The same data and mechanism as in figure 1; colour is exp(-loss) as in the paper."
     return Section("Figure 2: privacy for growing k", text, rows, figures=figures)
 
 
 def _sets(context: Context) -> list[Set]:
-    found = [load(name, context) for name in PRINTED]
-    return [one for one in found if one is not None]
+    loaded = [load(name, context) for name in PRINTED]
+    return [data for data in loaded if data is not None]
 
 
 def _absent(context: Context, what: str) -> list[Row]:
@@ -168,15 +168,15 @@ def _absent(context: Context, what: str) -> list[Row]:
     return [missing(name, what) for name in PRINTED if load(name, context) is None]
 
 
-def _true_errors(found: Set, k: int, epsilon: str) -> Floats:
-    true = found.true
+def _true_errors(data: Set, k: int, epsilon: str) -> Floats:
+    true = data.true
     return errors(
-        found.copies[true], found.neighbours[true], beta=found.printed.beta, k=k, epsilon=epsilon
+        data.copies[true], data.neighbours[true], beta=data.printed.beta, k=k, epsilon=epsilon
     )
 
 
-def _no_room(found: Set, epsilon: str) -> str:
-    beta = found.printed.beta
+def _no_room(data: Set, epsilon: str) -> str:
+    beta = data.printed.beta
     least = float(errors(np.array([1]), np.array([1]), beta=beta, k=1, epsilon=epsilon)[0])
     return (
         f"better than DP, yet not near 0: even a record alone within r has an error of {least:.3g} "
@@ -187,21 +187,21 @@ def _no_room(found: Set, epsilon: str) -> str:
 def figure3(context: Context) -> Section:
     """Box plots of the error over the true anomalies."""
     rows, sets = [], _sets(context)
-    for found in sets:
+    for data in sets:
         for epsilon in ("1", "0.1", "0.01"):
-            sp = _true_errors(found, 1, epsilon)
-            dp = _true_errors(found, found.printed.beta, epsilon)
+            sp = _true_errors(data, 1, epsilon)
+            dp = _true_errors(data, data.printed.beta, epsilon)
             coin = 1 / (1 + math.exp(float(epsilon)))
             low, high = share_interval(coin, ANSWERS)
             rows.append(
                 Row(
-                    f"{found.name}, epsilon {epsilon}: median error, SP and DP",
+                    f"{data.name}, epsilon {epsilon}: median error, SP and DP",
                     f"SP near 0, DP about {coin:.4f}",
                     f"SP {np.median(sp):.3g}, DP {np.median(dp):.4f}",
                     "reproduced"
                     if np.median(sp) <= NONE_SEEN and low <= np.median(dp) <= high
                     else "differs",
-                    found.note if np.median(sp) <= NONE_SEEN else _no_room(found, epsilon),
+                    data.note if np.median(sp) <= NONE_SEEN else _no_room(data, epsilon),
                     (low, high),
                 )
             )
@@ -209,15 +209,15 @@ def figure3(context: Context) -> Section:
     figures: tuple[Path, ...] = ()
     if drawn is not None:
         figure, panels = drawn
-        for panel, found in zip(panels, sets, strict=True):
+        for panel, data in zip(panels, sets, strict=True):
             boxes = [
-                _true_errors(found, k, epsilon)
+                _true_errors(data, k, epsilon)
                 for epsilon in ("1", "0.1", "0.01")
-                for k in (1, found.printed.beta)
+                for k in (1, data.printed.beta)
             ]
             panel.boxplot(boxes)
             panel.set_xticks(range(1, 7), ["SP", "DP"] * 3)
-            panel.set_title(f"{found.name}\nepsilon 1, 0.1, 0.01", fontsize=9)
+            panel.set_title(f"{data.name}\nepsilon 1, 0.1, 0.01", fontsize=9)
             panel.set_ylim(-0.02, 0.55)
         figures = _save(figure, context, "figure3")
     rows += _absent(context, "median error, SP and DP")
@@ -233,31 +233,32 @@ def figure4(context: Context) -> Section:
     """The error of each true anomaly, ranked, for growing k."""
     rows, sets = [], _sets(context)
     drawn = _canvas(len(sets)) if sets else None
-    for place, found in enumerate(sets):
-        beta = found.printed.beta
+    for index, data in enumerate(sets):
+        beta = data.printed.beta
         curves = {"k = 1": 1} | {
-            f"k = {share}% of beta": max(1, round(beta * share / 100)) for share in (10, 20, 30)
+            f"k = {percent}% of beta": max(1, round(beta * percent / 100))
+            for percent in (10, 20, 30)
         }
         ranked = {
-            label: np.sort(_true_errors(found, k, "0.1"))[::-1]
+            label: np.sort(_true_errors(data, k, "0.1"))[::-1]
             for label, k in {**curves, "DP": beta}.items()
         }
         means = [float(values.mean()) for values in ranked.values()]
         rows.append(
             Row(
-                f"{found.name}: mean error, k = 1, 10, 20, 30 % of beta, DP",
+                f"{data.name}: mean error, k = 1, 10, 20, 30 % of beta, DP",
                 "increasing",
                 ", ".join(f"{mean:.3g}" for mean in means),
                 "reproduced" if means == sorted(means) else "differs",
-                found.note,
+                data.note,
             )
         )
         if drawn is not None:
-            panel = drawn[1][place]
+            panel = drawn[1][index]
             for label, values in ranked.items():
                 panel.plot(np.arange(1, len(values) + 1), values, label=label)
             panel.set_yscale("log")
-            panel.set_title(found.name)
+            panel.set_title(data.name)
             panel.set_xlabel("rank")
     figures: tuple[Path, ...] = ()
     if drawn is not None:
@@ -270,41 +271,41 @@ def figure4(context: Context) -> Section:
 def figure5(context: Context) -> Section:
     """The mean error over normal records: SP and DP alike."""
     rows, sets, means = [], _sets(context), []
-    for found in sets:
-        normal = ~found.flagged
+    for data in sets:
+        normal = ~data.flagged
         both = [
             np.average(
                 errors(
-                    found.copies[normal],
-                    found.neighbours[normal],
-                    beta=found.printed.beta,
+                    data.copies[normal],
+                    data.neighbours[normal],
+                    beta=data.printed.beta,
                     k=k,
                     epsilon="0.1",
                 ),
-                weights=found.weights[normal],
+                weights=data.weights[normal],
             )
-            for k in (1, found.printed.beta)
+            for k in (1, data.printed.beta)
         ]
         means.append(both)
         rows.append(
             Row(
-                f"{found.name}: mean error over normal records, SP and DP",
+                f"{data.name}: mean error over normal records, SP and DP",
                 "equal",
                 f"{both[0]:.3g} and {both[1]:.3g}",
                 "reproduced" if both[0] == both[1] else "differs",
-                found.note,
+                data.note,
             )
         )
     drawn = _canvas(1, width=7) if sets else None
     figures: tuple[Path, ...] = ()
     if drawn is not None:
         figure, (panel,) = drawn
-        place = np.arange(len(sets))
+        positions = np.arange(len(sets))
         for shift, (label, values) in enumerate(
             zip(("SP", "DP"), zip(*means, strict=True), strict=True)
         ):
-            panel.bar(place + 0.4 * shift, values, width=0.38, label=label)
-        panel.set_xticks(place + 0.2, [found.name for found in sets], fontsize=8)
+            panel.bar(positions + 0.4 * shift, values, width=0.38, label=label)
+        panel.set_xticks(positions + 0.2, [data.name for data in sets], fontsize=8)
         panel.set_yscale("log")
         panel.legend()
         figures = _save(figure, context, "figure5")

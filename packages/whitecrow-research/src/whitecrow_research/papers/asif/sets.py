@@ -128,13 +128,13 @@ def principal(
     values: Matrix, keep: int, *, standardise: bool, weights: Matrix | None = None
 ) -> Matrix:
     """Return the leading principal components of the records."""
-    share = np.ones(len(values)) if weights is None else weights
-    share = (share / share.sum())[:, None]
-    centred = values - (share * values).sum(axis=0)
+    weight = np.ones(len(values)) if weights is None else weights
+    weight = (weight / weight.sum())[:, None]
+    centred = values - (weight * values).sum(axis=0)
     if standardise:
-        spread = np.sqrt((share * centred**2).sum(axis=0))
+        spread = np.sqrt((weight * centred**2).sum(axis=0))
         centred = centred[:, spread > 0] / spread[spread > 0]
-    _, axes = np.linalg.eigh((share * centred).T @ centred)
+    _, axes = np.linalg.eigh((weight * centred).T @ centred)
     return np.ascontiguousarray(centred @ axes[:, ::-1][:, :keep])
 
 
@@ -208,7 +208,7 @@ def _fraud_sample(context: Context) -> tuple[Matrix, NDArray[np.bool_], Matrix] 
     draw = table.column("Draw").to_numpy(zero_copy_only=False)
     wanted = np.isin(draw.astype(str), ["all_frauds", "random"])
     fraud = table.column("Class").to_numpy()[wanted] == 1
-    values = _columns(table, [f"V{place}" for place in range(1, 29)])[wanted]
+    values = _columns(table, [f"V{number}" for number in range(1, 29)])[wanted]
     return values, fraud, np.where(fraud, 1.0, 284_315 / (~fraud).sum())
 
 

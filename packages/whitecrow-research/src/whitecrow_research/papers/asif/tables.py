@@ -91,14 +91,14 @@ def table1(context: Context) -> Section:
     """How many true anomalies each data set has."""
     rows: list[Row] = []
     for name, printed in PRINTED.items():
-        data_set = load(name, context)
+        data = load(name, context)
         what = "true (beta, r)-anomalies"
-        if data_set is None:
+        if data is None:
             rows.append(missing(name, what))
             continue
-        rows.append(_anomalies(data_set, context))
-        alone = int((data_set.labelled & (data_set.neighbours - 1 <= printed.beta)).sum())
-        flagged = float(data_set.weights[data_set.flagged].sum())
+        rows.append(_anomalies(data, context))
+        alone = int((data.labelled & (data.neighbours - 1 <= printed.beta)).sum())
+        flagged = float(data.weights[data.flagged].sum())
         rows.append(
             Row(
                 f"{name}: other readings of the count",
@@ -106,7 +106,7 @@ def table1(context: Context) -> Section:
                 f"{alone} labelled if the record itself is not counted; {flagged:,.0f} flagged "
                 f"in all (base rate {flagged / printed.size:.4f})",
                 "beyond the paper",
-                data_set.note,
+                data.note,
             )
         )
     text = (
@@ -118,11 +118,11 @@ def table1(context: Context) -> Section:
     return Section("Table 1: data sets and true anomalies", text, rows)
 
 
-def _anomalies(found: Set, context: Context) -> Row:
-    printed, ours = found.printed, int(found.true.sum())
-    what = f"{found.name}: true (beta, r)-anomalies"
-    if found.name == "APS Trucks":
-        seen = int(found.labelled.sum())
+def _anomalies(data: Set, context: Context) -> Row:
+    printed, ours = data.printed, int(data.true.sum())
+    what = f"{data.name}: true (beta, r)-anomalies"
+    if data.name == "APS Trucks":
+        seen = int(data.labelled.sum())
         scaled = ours * 1000 / seen
         low, high = share_interval(ours / seen, seen)
         span = (1000 * low, 1000 * high)
@@ -131,23 +131,23 @@ def _anomalies(found: Set, context: Context) -> Row:
             str(printed.anomalies),
             f"{scaled:.0f} estimated ({ours} of the sample's {seen})",
             near(str(printed.anomalies), scaled, span),
-            f"{found.note}; the full set has 1,000 failures",
+            f"{data.note}; the full set has 1,000 failures",
             span,
         )
-    if found.name == "Credit Fraud":
+    if data.name == "Credit Fraud":
         other = fraud_on_standardised_columns(context)
         why = (
-            f"{found.note}. The paper does not say how its components were taken: on the columns "
+            f"{data.note}. The paper does not say how its components were taken: on the columns "
             f"as published there are {ours}, on components of the standardised columns {other}"
         )
         return Row(what, str(printed.anomalies), f"{ours} estimated", "differs", why)
-    if found.name == "Mammography":
+    if data.name == "Mammography":
         why = "one labelled record has 56 within r, itself included, and 55 without itself"
         return Row(what, str(printed.anomalies), str(ours), "differs", why)
-    verdict, why = near(str(printed.anomalies), ours), found.note
-    if found.name == "Thyroid":
-        count = neighbours_of(found.points, found.points, found.weights, 0.1, printed.beta + 1)
-        literal = int((found.labelled & (count <= printed.beta)).sum())
+    verdict, why = near(str(printed.anomalies), ours), data.note
+    if data.name == "Thyroid":
+        count = neighbours_of(data.points, data.points, data.weights, 0.1, printed.beta + 1)
+        literal = int((data.labelled & (count <= printed.beta)).sum())
         why = f"with radius 0.148; the printed 0.1 is a rounding, it would give {literal}"
     return Row(what, str(printed.anomalies), str(ours), verdict, why)
 
@@ -174,16 +174,14 @@ def table2(context: Context) -> Section:
                 why,
             )
         )
-        data_set = load(name, context)
-        if data_set is None:
+        data = load(name, context)
+        if data is None:
             rows.append(missing(name, "drawn records"))
             continue
-        drawn = int(0.2 * data_set.printed.size)
-        low, high = data_set.points.min(axis=0), data_set.points.max(axis=0)
+        drawn = int(0.2 * data.printed.size)
+        low, high = data.points.min(axis=0), data.points.max(axis=0)
         records = random.uniform(low, high, (min(drawn, 400) if context.quick else drawn, len(low)))
-        count = neighbours_of(
-            records, data_set.points, data_set.weights, data_set.radius, beta + BEYOND
-        )
+        count = neighbours_of(records, data.points, data.weights, data.radius, beta + BEYOND)
         copies = np.zeros(len(records), dtype=np.int64)
         for notion, k, paper in (("SP", 1, sp), ("DP", beta, dp)):
             wrong = errors(copies, count, beta=beta, k=k, epsilon=EPSILON)
@@ -230,20 +228,18 @@ def table3(context: Context) -> Section:
     coins = {name: families(name, context) for name in TABLE_3}
     for name, printed in TABLE_3.items():
         rows += [_best(name, family, each, printed[family]) for family, each in coins[name].items()]
-        data_set = load(name, context)
-        if data_set is None:
+        data = load(name, context)
+        if data is None:
             rows.append(missing(name, "precision, recall, F1"))
             continue
-        rates = [_share(data_set, truth) for truth in (data_set.flagged, data_set.true)]
+        rates = [_share(data, truth) for truth in (data.flagged, data.true)]
         base.append((name, f"{rates[0]:.5f}", f"{rates[1]:.5f}", f"{printed['B1'][0]:.4f}"))
-        for notion, k in (("SP", 1), ("DP", data_set.printed.beta)):
-            yes = _says_yes(data_set, k)
-            by_model, by_label = (
-                _scores(data_set, yes, t) for t in (data_set.flagged, data_set.true)
-            )
+        for notion, k in (("SP", 1), ("DP", data.printed.beta)):
+            yes = _says_yes(data, k)
+            by_model, by_label = (_scores(data, yes, t) for t in (data.flagged, data.true))
             spans = [
-                _spans(ours, data_set, yes, truth)
-                for ours, truth in ((by_model, data_set.flagged), (by_label, data_set.true))
+                _spans(ours, data, yes, truth)
+                for ours, truth in ((by_model, data.flagged), (by_label, data.true))
             ]
             agreed = any(
                 all(
@@ -282,10 +278,10 @@ def table3(context: Context) -> Section:
     return Section(title, text, rows, (table,), picture(coins, context))
 
 
-def _best(name: str, family: str, found: Baseline, printed: tuple[float, float, float]) -> Row:
+def _best(name: str, family: str, baseline: Baseline, printed: tuple[float, float, float]) -> Row:
     """The best threshold of a family, beside the printed one."""
-    spans = found.spans()
-    means = found.best.mean(axis=0).tolist()
+    spans = baseline.spans()
+    means = baseline.best.mean(axis=0).tolist()
     same = all(
         agrees(f"{paper:.4f}", mean, span)
         for paper, mean, span in zip(printed, means, spans, strict=True)
@@ -307,31 +303,31 @@ def _best(name: str, family: str, found: Baseline, printed: tuple[float, float, 
     )
 
 
-def _says_yes(found: Set, k: int) -> NDArray[np.float64]:
-    wrong = errors(found.copies, found.neighbours, beta=found.printed.beta, k=k, epsilon=EPSILON)
-    return np.where(found.flagged, 1 - wrong, wrong)
+def _says_yes(data: Set, k: int) -> NDArray[np.float64]:
+    wrong = errors(data.copies, data.neighbours, beta=data.printed.beta, k=k, epsilon=EPSILON)
+    return np.where(data.flagged, 1 - wrong, wrong)
 
 
 def _spans(
-    ours: tuple[float, float, float], found: Set, yes: NDArray[np.float64], truth: NDArray[np.bool_]
+    ours: tuple[float, float, float], data: Set, yes: NDArray[np.float64], truth: NDArray[np.bool_]
 ) -> tuple[Interval, Interval]:
     """Where precision and recall of one run lie: a share of the yeses, and of the anomalies."""
-    flagged = float((found.weights * yes).sum())
+    flagged = float((data.weights * yes).sum())
     return share_interval(ours[0], flagged), share_interval(
-        ours[1], float(found.weights[truth].sum())
+        ours[1], float(data.weights[truth].sum())
     )
 
 
-def _share(found: Set, truth: NDArray[np.bool_]) -> float:
-    return float(found.weights[truth].sum() / found.printed.size)
+def _share(data: Set, truth: NDArray[np.bool_]) -> float:
+    return float(data.weights[truth].sum() / data.printed.size)
 
 
 def _scores(
-    found: Set, yes: NDArray[np.float64], truth: NDArray[np.bool_]
+    data: Set, yes: NDArray[np.float64], truth: NDArray[np.bool_]
 ) -> tuple[float, float, float]:
-    flagged = float((found.weights * yes).sum())
-    right = float((found.weights * yes)[truth].sum())
-    precision, recall = right / flagged, right / float(found.weights[truth].sum())
+    flagged = float((data.weights * yes).sum())
+    right = float((data.weights * yes)[truth].sum())
+    precision, recall = right / flagged, right / float(data.weights[truth].sum())
     return precision, recall, 2 * precision * recall / (precision + recall)
 
 

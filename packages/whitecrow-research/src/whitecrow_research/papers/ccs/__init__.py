@@ -23,5 +23,5 @@ PAPER = Paper(
             "figure4",
         ),
     ),
-    errata=tuple(one for one in ERRATA if one.number in ("E1", "E4", "E6")),
+    errata=tuple(erratum for erratum in ERRATA if erratum.number in ("E1", "E4", "E6")),
 )

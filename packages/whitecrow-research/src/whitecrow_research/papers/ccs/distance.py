@@ -14,29 +14,29 @@ Database = tuple[int, ...]
 
 BETA, RADIUS, K = 3, 1, 1
 TAU = BETA + 1 - K
-PLACE = 4  # record 5 of the paper
+RECORD = 4  # record 5 of the paper
 MOST = 8  # no shortest walk below puts more records at one place
 
 EXAMPLES: tuple[Database, ...] = ((3, 0, 0, 0, 1), (3, 2, 1, 0, 1), (3, 0, 1, 0, 1))
 
 
-def _near(database: Database, place: int) -> int:
-    return sum(database[max(0, place - RADIUS) : place + RADIUS + 1])
+def _near(database: Database, value: int) -> int:
+    return sum(database[max(0, value - RADIUS) : value + RADIUS + 1])
 
 
 def _anomaly(database: Database) -> bool:
-    return database[PLACE] > 0 and _near(database, PLACE) <= BETA
+    return database[RECORD] > 0 and _near(database, RECORD) <= BETA
 
 
 def _neighbours(database: Database) -> list[Database]:
     """The databases one record away whose record has TAU records around it in the larger one."""
     databases = []
-    for place, step in product(range(len(database)), (1, -1)):
-        count = database[place] + step
+    for value, step in product(range(len(database)), (1, -1)):
+        count = database[value] + step
         if not 0 <= count <= MOST:
             continue
-        other = (*database[:place], count, *database[place + 1 :])
-        if _near(other if step > 0 else database, place) >= TAU:
+        other = (*database[:value], count, *database[value + 1 :])
+        if _near(other if step > 0 else database, value) >= TAU:
             databases.append(other)
     return databases
 

@@ -109,8 +109,8 @@ def _noise(
     generator = np.random.default_rng(context.seed)
     samples = [make(generator) for _ in range(5 if context.quick else 30)]
     width = samples[0].points.shape[1]
-    reach = radius * math.sqrt(width)  # the paper's distance is averaged over the columns
-    lines: dict[str, list[float]] = {
+    scaled = radius * math.sqrt(width)  # the paper's distance is averaged over the columns
+    series: dict[str, list[float]] = {
         "global, paper (σ)": [],
         "smooth, Theorem 2 (σ)": [],
         "smooth, smoothing ε, no factor 5 (σ)": [],
@@ -133,19 +133,21 @@ def _noise(
             cap=global_sensitivity(K, width, "add_remove", exactly=False),
         )
         mechanisms.add(ours.mechanism)
-        s_ours = _mean_sensitivity(samples, reach, ours)
-        lines["global, paper (σ)"].append(lower * factor)
-        lines["smooth, Theorem 2 (σ)"].append(_mean_sensitivity(samples, reach, right) * 5 * factor)
-        lines["smooth, smoothing ε, no factor 5 (σ)"].append(
-            _mean_sensitivity(samples, reach, loose) * factor
+        s_ours = _mean_sensitivity(samples, scaled, ours)
+        series["global, paper (σ)"].append(lower * factor)
+        series["smooth, Theorem 2 (σ)"].append(
+            _mean_sensitivity(samples, scaled, right) * 5 * factor
         )
-        lines["ours, pure ε, add/remove (median error)"].append(ours.error(0.5, s_ours))
-        lines["ours, 95 % error"].append(ours.error(0.95, s_ours))
+        series["smooth, smoothing ε, no factor 5 (σ)"].append(
+            _mean_sensitivity(samples, scaled, loose) * factor
+        )
+        series["ours, pure ε, add/remove (median error)"].append(ours.error(0.5, s_ours))
+        series["ours, 95 % error"].append(ours.error(0.95, s_ours))
     at = EPSILONS.index(Fraction(7, 10))
-    correct = lines["smooth, Theorem 2 (σ)"][at]
-    loosely = lines["smooth, smoothing ε, no factor 5 (σ)"][at]
-    plain = lines["global, paper (σ)"][at]
-    best = lines["ours, pure ε, add/remove (median error)"][at]
+    correct = series["smooth, Theorem 2 (σ)"][at]
+    loosely = series["smooth, smoothing ε, no factor 5 (σ)"][at]
+    plain = series["global, paper (σ)"][at]
+    best = series["ours, pure ε, add/remove (median error)"][at]
     rows = [
         Row(
             "σ of the smooth mechanism at ε = 0.7",
@@ -166,7 +168,7 @@ def _noise(
         Row(
             "error of this product's default at ε = 0.7",
             "-",
-            f"median {best:.1f}, 95 % {lines['ours, 95 % error'][at]:.0f} "
+            f"median {best:.1f}, 95 % {series['ours, 95 % error'][at]:.0f} "
             f"(Theorem 2: median {0.6745 * correct:.0f})",
             "beyond the paper",
             f"pure ε, no δ, add/remove; {', '.join(sorted(mechanisms))}, chosen and tuned from "
@@ -177,13 +179,13 @@ def _noise(
     figure = draw(
         context.out / f"{name}.png",
         [float(e) for e in EPSILONS],
-        lines,
+        series,
         ("ε", "size of the noise"),
         log=True,
     )
     table = Table(
-        ("ε", *lines),
-        [(float(e), *(values[i] for values in lines.values())) for i, e in enumerate(EPSILONS)],
+        ("ε", *series),
+        [(float(e), *(values[i] for values in series.values())) for i, e in enumerate(EPSILONS)],
         f"Means over {len(samples)} samples; δ = 0.01 for the paper's mechanisms.",
     )
     return Section(title, _TEXT, rows, [table], figure)

@@ -93,7 +93,7 @@ def _discovery(
         "ours": lambda epsilon, h: epsilon / h / (cap + 1),
     }
     runs = 200 if context.quick else 1000
-    found = {
+    scores = {
         rule: np.array(
             [
                 [_score(counts, rate(epsilon, h), h, true, runs, generator) for epsilon in EPSILONS]
@@ -102,26 +102,26 @@ def _discovery(
         )
         for rule, rate in rules.items()
     }
-    lines = {
-        f"{rule}, h = {h}": found[rule][i, :, 0].tolist()
+    series = {
+        f"{rule}, h = {h}": scores[rule][i, :, 0].tolist()
         for rule in ("printed", "ours")
         for i, h in enumerate(TOPS[:3])
     }
     figures = draw(
         context.out / f"{name}.png",
         EPSILONS,
-        lines,
+        series,
         ("ε", "precision"),
-        dashed=[line for line in lines if line.startswith("printed")],
+        dashed=[name for name in series if name.startswith("printed")],
     )
-    ours = found["ours"]
+    ours = scores["ours"]
     names = ", ".join(sample.columns[i] for i in true)
     truth = (
         f"the two columns with the most outliers ({names}); the paper does not say which are true"
         if by_count
         else f"columns {names}, by construction"
     )
-    printed = found["printed"]
+    printed = scores["printed"]
     error = 1.96 * np.sqrt(2 * 0.25 / runs)  # of a difference of two shares over so many draws
     rises = [round(float(rise), 3) for rise in np.diff(printed[:, :, 0], axis=0).max(axis=1)]
     falls = max(rises) <= error
@@ -146,8 +146,8 @@ def _discovery(
         Row(
             "precision at ε = 1.6, h = 2",
             "-",
-            f"printed {found['printed'][1, 3, 0]:.2f} (spends up to 3.2), "
-            f"corrected {found['corrected'][1, 3, 0]:.2f}, ours {ours[1, 3, 0]:.2f}",
+            f"printed {scores['printed'][1, 3, 0]:.2f} (spends up to 3.2), "
+            f"corrected {scores['corrected'][1, 3, 0]:.2f}, ours {ours[1, 3, 0]:.2f}",
             "beyond the paper",
             f"{E13} Ours spends ε under add/remove, where utilities move apart by half as much "
             "(subspaces/proof.md 1): the printed weights, with a promise that holds.",
@@ -170,7 +170,7 @@ def _discovery(
     table = Table(
         ("h", "ε", *(f"{rule}: {score}" for rule in rules for score in ("precision", "recall"))),
         [
-            (h, epsilon, *(float(found[rule][i, j, s]) for rule in rules for s in (0, 1)))
+            (h, epsilon, *(float(scores[rule][i, j, s]) for rule in rules for s in (0, 1)))
             for i, h in enumerate(TOPS)
             for j, epsilon in enumerate(EPSILONS)
         ],

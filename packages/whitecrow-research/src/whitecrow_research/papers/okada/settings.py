@@ -90,8 +90,8 @@ HEXAGON = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 def figure_2(context: Context) -> Section:
     """Six places at distance r, and five: which of them flip when a record comes between them?"""
     six = _flipped_on_lattice()
-    turn = 2 * np.pi * np.arange(5) / 5
-    ring = np.repeat(np.column_stack([np.cos(turn), np.sin(turn)]), K, axis=0)
+    angles = 2 * np.pi * np.arange(5) / 5
+    ring = np.repeat(np.column_stack([np.cos(angles), np.sin(angles)]), K, axis=0)
     five = _flips(ring, np.zeros((1, 2)), 1.0 + 1e-9)
     rows = [
         Row(
@@ -146,14 +146,14 @@ def _picture(context: Context) -> tuple[Path, ...]:
         return ()
     figure = Figure(figsize=(8, 4), layout="constrained")
     for axes, corners in zip(figure.subplots(1, 2), (6, 5), strict=True):
-        turn = 2 * math.pi * np.arange(corners) / corners
-        places = [(0.0, 0.0), *zip(np.cos(turn), np.sin(turn), strict=True)]
-        for x, y in places:
+        angles = 2 * math.pi * np.arange(corners) / corners
+        points = [(0.0, 0.0), *zip(np.cos(angles), np.sin(angles), strict=True)]
+        for x, y in points:
             axes.add_patch(Circle((x, y), 0.5, fill=False, edgecolor="#8b98a5"))
-        for (i, a), (j, b) in product(enumerate(places), repeat=2):
+        for (i, a), (j, b) in product(enumerate(points), repeat=2):
             if 0 < i < j and math.dist(a, b) <= 1 + 1e-9:
                 axes.plot(*zip(a, b, strict=True), color="#c8553d")
-        axes.scatter(*zip(*places[1:], strict=True), color="#22303c", zorder=3)
+        axes.scatter(*zip(*points[1:], strict=True), color="#22303c", zorder=3)
         axes.scatter(0, 0, facecolors="white", edgecolors="#22303c", zorder=3)
         words = "each near two others (red)" if corners == 6 else "none near another"
         axes.set_title(f"{corners} places at distance r: {words}", fontsize=10)

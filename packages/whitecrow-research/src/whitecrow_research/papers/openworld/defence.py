@@ -99,19 +99,21 @@ def outlier_value(context: Context) -> Section:
     """Section 4.2: how well is the outlier's value estimated from a series of releases?"""
     rng = np.random.default_rng([context.seed, 5])
     runs = 40 if context.quick else 200
-    lines, rows = [], []
+    cells, rows = [], []
     for name, stays in (("a trip on one day", False), ("a record that stays", True)):
-        for way in ("naive", "ours"):
-            true, found = _estimates(rng, runs, stays, naive=way == "naive", seed=context.seed)
-            values, low, high = found.T
+        for release in ("naive", "ours"):
+            true, estimates = _estimates(
+                rng, runs, stays, naive=release == "naive", seed=context.seed
+            )
+            values, low, high = estimates.T
             off = float(np.median(np.abs(values - true) / true))
             inside = float(((low <= true) & (true <= high)).mean())
-            lines.append((name, way, off, _rank_correlation(true, values), inside))
+            cells.append((name, release, off, _rank_correlation(true, values), inside))
         rows.append(
             Row(
                 f"{name}: median error of the estimate",
                 "may estimate the value" if stays else "within a certain confidence",
-                f"{lines[-2][2]:.0%} of the value on the naive series, {lines[-1][2]:.0%} on ours",
+                f"{cells[-2][2]:.0%} of the value on the naive series, {cells[-1][2]:.0%} on ours",
                 "beyond the paper",
                 "beyond the clip every value gives our publisher the same input",
             )
@@ -124,7 +126,7 @@ def outlier_value(context: Context) -> Section:
             "rank correlation with the truth",
             "in the 95 % interval",
         ),
-        lines,
+        cells,
         f"{runs} series each; values from 72 to 500 km, epsilon 1, our clip {list(CLIP)}.",
     )
     text = (
@@ -145,7 +147,7 @@ def _estimates(
     """The true values, and estimate and interval of each."""
     true = np.exp(rng.uniform(math.log(72), math.log(500), runs))
     estimates = []
-    for place, value in enumerate(true):
+    for index, value in enumerate(true):
         days: list[np.ndarray] = list(porto_like(rng, days=60, outliers=0).days)
         days = [day[:54] for day in days]
         if stays:  # 54 records first, then one more each time
@@ -158,7 +160,7 @@ def _estimates(
             series = naive_release(shown, EPSILON, rng=rng)
         else:
             view = "to_date" if stays else "each_period"
-            source = SeededSource(seed * 1000 + place)
+            source = SeededSource(seed * 1000 + index)
             series = publish_days(days, clip=CLIP, epsilon=1, source=source, view=view)
         # Records behind a release with the value: on average, where the set grows.
         estimate = (

@@ -168,8 +168,8 @@ def figure_3(context: Context) -> Section:
     rows = []
     for name, (day, every) in runs.items():
         paper = [2 * p * r / (p + r) for p, r in PRINTED[tables[name]]["GWE"]]
-        for value, printed, one, other in zip(grids[name], paper, day, every, strict=True):
-            judged, rate = one["GWE"], one["GWE"].mean.base_rate
+        for value, printed, first, second in zip(grids[name], paper, day, every, strict=True):
+            judged, rate = first["GWE"], first["GWE"].mean.base_rate
             low, high = judged.spans["f"]
             near = agrees(f"{printed:.2f}", judged.mean.f, (low, high))
             rows.append(
@@ -177,7 +177,7 @@ def figure_3(context: Context) -> Section:
                     f"F of GWE at {name} = {value:g}",
                     f"{printed:.2f}",
                     f"{judged.mean.f:.2f} ({low:.2f}, {high:.2f}); second reading "
-                    f"{other['GWE'].mean.f:.2f}",
+                    f"{second['GWE'].mean.f:.2f}",
                     "reproduced" if near else "differs",
                     f"flagging 60 % at random gives {2 * rate * 0.6 / (rate + 0.6):.2f}",
                     (low, high),

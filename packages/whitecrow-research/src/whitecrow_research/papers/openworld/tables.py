@@ -55,9 +55,9 @@ _READINGS = (
 )
 
 
-def _fits(pair: tuple[float, float], found: Judged) -> bool:
+def _fits(pair: tuple[float, float], judged: Judged) -> bool:
     return all(
-        agrees(f"{paper:.2f}", getattr(found.mean, name), found.spans[name])
+        agrees(f"{paper:.2f}", getattr(judged.mean, name), judged.spans[name])
         for name, paper in zip(("precision", "recall"), pair, strict=True)
     )
 
@@ -76,13 +76,13 @@ def _why(pair: tuple[float, float], day: Judged, every: Judged) -> str:
     return f"fits neither reading: the printed {' and '.join(parts)}"
 
 
-def _shown(found: Judged) -> str:
-    shares = ", ".join(
-        f"{letter} {getattr(found.mean, name):.2f} ({low:.2f}, {high:.2f})"
+def _shown(judged: Judged) -> str:
+    scores = ", ".join(
+        f"{letter} {getattr(judged.mean, name):.2f} ({low:.2f}, {high:.2f})"
         for letter, name in (("P", "precision"), ("R", "recall"))
-        for low, high in [found.spans[name]]
+        for low, high in [judged.spans[name]]
     )
-    return f"{shares}; base rate {found.mean.base_rate:.2f}, AUC {found.mean.auc:.2f}"
+    return f"{scores}; base rate {judged.mean.base_rate:.2f}, AUC {judged.mean.auc:.2f}"
 
 
 Columns = Sequence[dict[str, Judged]]
@@ -91,15 +91,15 @@ Columns = Sequence[dict[str, Judged]]
 def _rows(key: str, labels: Sequence[str], day: Columns, every: Columns) -> list[Row]:
     rows = []
     for method, printed in PRINTED[key].items():
-        for label, pair, one, other in zip(labels, printed, day, every, strict=True):
+        for label, pair, first, second in zip(labels, printed, day, every, strict=True):
             rows.append(
                 Row(
                     f"{method}, {label}",
                     f"P {pair[0]:.2f}, R {pair[1]:.2f}",
-                    f"{_shown(one[method])}. Second reading: {_shown(other[method])}",
-                    "reproduced" if _fits(pair, one[method]) else "differs",
-                    _why(pair, one[method], other[method]),
-                    one[method].spans["precision"],
+                    f"{_shown(first[method])}. Second reading: {_shown(second[method])}",
+                    "reproduced" if _fits(pair, first[method]) else "differs",
+                    _why(pair, first[method], second[method]),
+                    first[method].spans["precision"],
                 )
             )
     return rows
@@ -152,7 +152,7 @@ def table_2(context: Context) -> Section:
 
 def _segments(context: Context) -> Table:
     """How many segments hold an outlier, which the paper prints for its synthetic data."""
-    lines = []
+    results = []
     for size, printed in ((100, 20), (1000, 24), (10_000, 24)):
         counts = [
             [
@@ -162,10 +162,10 @@ def _segments(context: Context) -> Table:
             for reading in READINGS
         ]
         shown = [f"{np.mean(each):.0f} ({min(each)} to {max(each)})" for each in counts]
-        lines.append((f"{size:,}", printed, *shown))
+        results.append((f"{size:,}", printed, *shown))
     return Table(
         ("records a day", "printed", *READINGS.values()),
-        lines,
+        results,
         "Segments with an outlier, of 36: the mean of the years, the least and the most. The "
         "second reading's outliers are chosen to be 24 segments' worth; a top 0.1 % of each day's "
         "own law gives fewer at 100 a day and more at 10,000 than are printed.",
@@ -214,11 +214,11 @@ def _taxi(context: Context) -> list[Table]:
             headers,
             [
                 (name, *(getattr(each.mean, score) for score in scores))
-                for name, each in found.items()
+                for name, each in results.items()
             ],
             caption,
         )
-        for found, caption in (
+        for results, caption in (
             (
                 year,
                 "New York taxi trips of March 2019, resampled to 365 days of about 55; the top "

@@ -38,13 +38,13 @@ def unconditional(context: Context) -> Section:
     rows = []
     for crowd, price in product(CROWDS, EPSILONS):
         laws = [_law(near, size, crowd, price) for near, size in counted]
-        chances, shares = zip(*laws, strict=True)
+        chances, utilities = zip(*laws, strict=True)
         needed = math.ceil((math.log(19) + bits * math.log(2)) / Fraction(price))
         rows.append(
             Row(
                 f"crowd {crowd:,}, epsilon {price}: a true context; share of best population",
                 "-",
-                f"{np.mean(chances):.3f} (worst {min(chances):.3f}); {np.mean(shares):.2f}",
+                f"{np.mean(chances):.3f} (worst {min(chances):.3f}); {np.mean(utilities):.2f}",
                 "beyond the paper",
                 f"95 % is promised where the margin is {needed} or more (of {MODEL.beta})",
             )

@@ -104,9 +104,9 @@ def outliers(
         members = members[np.argsort(steps[members], kind="stable")]
         values = steps[members]
         tails = np.unique(np.r_[:_TAIL, len(members) - _TAIL : len(members)].clip(0))
-        for place in random.permutation(tails[tails < len(members)]):
-            own = int(values[place])
+        for index in random.permutation(tails[tails < len(members)]):
+            own = int(values[index])
             if detector.outlier(values, own) and not (hidden and detector.outlier(every, own)):
-                records.append(study.record(int(members[place])))
+                records.append(study.record(int(members[index])))
                 break
     return records

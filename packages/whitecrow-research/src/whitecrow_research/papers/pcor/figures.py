@@ -51,8 +51,8 @@ def _draw(
     figure = Figure(figsize=(2.6 * len(runs), 4.2), layout="constrained")
     panels = figure.subplots(2, len(runs), squeeze=False, sharex="row")
     longest = max(max(shipped.seconds) for _, _, shipped in runs.values())
-    for place, (label, (paper, printed, shipped)) in enumerate(runs.items()):
-        upper, lower = panels[0][place], panels[1][place]
+    for index, (label, (paper, printed, shipped)) in enumerate(runs.items()):
+        upper, lower = panels[0][index], panels[1][index]
         upper.hist(printed.shares, np.linspace(0, 1, 21), color="#2f6fb0")
         upper.axvline(paper, color="#c8553d", linestyle=":", label="mean as printed")
         upper.set_title(label, fontsize=10)

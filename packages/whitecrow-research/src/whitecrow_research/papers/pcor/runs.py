@@ -119,7 +119,7 @@ class Outcome:
 
 
 def repeated(
-    found: Sequence[Reference],
+    references: Sequence[Reference],
     kind: str,
     *,
     eta: Fraction,
@@ -142,7 +142,7 @@ def repeated(
     """
     shares: list[tuple[float, ...]] = []
     seconds = []
-    for number, reference in enumerate(found):
+    for number, reference in enumerate(references):
         own = []
         fresh = replace(reference.facts.exact_graph)  # with nothing evaluated yet
         for run in range(runs):

@@ -35,8 +35,8 @@ def sweep(context: Context) -> Section:
             reference_list, "bfs", eta=eta, samples=50, runs=3, seed=context.seed, shipped=False
         )
         same = [
-            match_study(one.question, study.data, neighbours=databases, seed=number).unchanged
-            for number, one in enumerate(reference_list)
+            match_study(reference.question, study.data, neighbours=databases, seed=number).unchanged
+            for number, reference in enumerate(reference_list)
         ]
         low, high = mean_interval(same)
         utilities.append(useful.mean)

@@ -73,7 +73,7 @@ def _price(kind: str, samples: int, epsilon: Fraction, *, paper: bool) -> Fracti
 
 def _both(
     context: Context,
-    found: Sequence[Reference],
+    references: Sequence[Reference],
     kind: str,
     *,
     epsilon: Fraction = EPSILON,
@@ -83,7 +83,7 @@ def _both(
     """Run a setting at the paper's price (simulated) and as shipped."""
     outcomes = [
         repeated(
-            found,
+            references,
             kind,
             eta=_price(kind, samples, epsilon, paper=paper),
             samples=samples,
@@ -292,7 +292,7 @@ def _coe(
     if study is None:
         return _missing(title)
     size = _size(context)
-    rows, shares = [], []
+    rows, overlaps = [], []
     why = f"{study.data.size:,} records of other years or states; detector parameters not given"
     for detector in (Grubbs(), LOF, Histogram()):
         records = outliers(study, detector, size.matched, context.seed)
@@ -318,19 +318,19 @@ def _coe(
                 )
                 for number, question in enumerate(questions)
             ]
-            shared = 100 * sum(one.overlap for one in matches) / len(matches)
-            same = 100 * sum(one.unchanged for one in matches) / len(matches)
+            shared = 100 * sum(match.overlap for match in matches) / len(matches)
+            same = 100 * sum(match.unchanged for match in matches) / len(matches)
             what = f"{detector.kind}, {change} fewer"
             spans = (
                 share_interval(same / 100, len(matches) * size.neighbours),
-                mean_interval([one.unchanged for one in matches]),  # outliers differ
+                mean_interval([match.unchanged for match in matches]),  # outliers differ
             )
             low, high = min(each[0] for each in spans), max(each[1] for each in spans)
             span = (100 * max(low, 0.0), 100 * min(high, 1.0))
             verdict: Verdict = "reproduced" if agrees(f"{paper:.1f}", same, span) else "differs"
             ours = f"{same:.1f} % ({span[0]:.1f}, {span[1]:.1f})"
             rows.append(Row(what, f"{paper:.1f} %", ours, verdict, why, span))
-            shares.append((what, f"{shared:.1f} %"))
+            overlaps.append((what, f"{shared:.1f} %"))
     rows.append(
         Row(
             "loss where the sets differ",
@@ -347,5 +347,5 @@ def _coe(
         "same matching set, which is what the conditional promise needs; the second table has the "
         "share of contexts in both sets among those in either."
     )
-    table = Table(("setting", "contexts in both sets"), shares)
+    table = Table(("setting", "contexts in both sets"), overlaps)
     return Section(title, text, rows, tables=[table])
