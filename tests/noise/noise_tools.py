@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
+from math import exp, expm1
 
 from scipy.special import chdtrc
 
@@ -12,6 +13,11 @@ from whitecrow.noise._exact import Table
 from whitecrow.noise._source import Source, uniform_below
 
 FALSE_ALARM = 1e-6
+
+
+def geometric_pmf(k: int, x: float | Fraction) -> float:
+    """Return ``(1 - e^-x) e^(-xk)``."""
+    return -expm1(-float(x)) * exp(-float(x) * k) if k >= 0 else 0.0
 
 
 class Exhausted(Exception):

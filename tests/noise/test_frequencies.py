@@ -11,7 +11,7 @@ from fractions import Fraction as F
 
 import bounds
 import pytest
-from noise_tools import FALSE_ALARM, chi_square, two_samples
+from noise_tools import FALSE_ALARM, chi_square, geometric_pmf, two_samples
 
 from whitecrow import noise
 from whitecrow.noise import _choice, _integers, laws
@@ -44,7 +44,7 @@ def test_geometric(x):
     width = max(1, round(1 / (10 * x)))  # cells of the histogram
 
     def cell(k):
-        return sum(laws.geometric_pmf(j, x) for j in range(k * width, (k + 1) * width))
+        return sum(geometric_pmf(j, x) for j in range(k * width, (k + 1) * width))
 
     draw = lambda: noise.geometric(x, source) // width  # noqa: E731
     assert _p_value(draw, cell, range(60)) > FALSE_ALARM

@@ -6,6 +6,7 @@ from fractions import Fraction as F
 from math import inf
 
 import pytest
+from noise_tools import geometric_pmf
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -16,7 +17,7 @@ from whitecrow.noise import laws
 def test_probabilities_sum_to_one(parameter):
     span = range(-600, 601)
     for law in (
-        lambda k: laws.geometric_pmf(k, parameter),
+        lambda k: geometric_pmf(k, parameter),
         lambda k: laws.discrete_laplace_pmf(k, parameter),
         lambda k: laws.discrete_gaussian_pmf(k, parameter),
     ):

@@ -742,16 +742,10 @@ class Declared:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        own = {
-            key: parameter
-            for key, parameter in vars(cls).items()
-            if isinstance(parameter, Parameter)
-        }
+        own = {name: part for name, part in vars(cls).items() if isinstance(part, Parameter)}
         cls.parameters = {**cls.parameters, **own}
         cls._places = [name for name, parameter in cls.parameters.items() if not parameter.kw_only]
-        cls._former = {
-            parameter.former: name for name, parameter in cls.parameters.items() if parameter.former
-        }
+        cls._former = {part.former: name for name, part in cls.parameters.items() if part.former}
         cls.__signature__ = _signature(cls.parameters)  # type: ignore[attr-defined]
         cls.__doc__ = _documented(cls)
 

@@ -307,9 +307,8 @@ class _Check:
             away = self.graph.distances(to, pairs)[:, column]
             other = self.labels[:, column] != self.labels[number, column]
             nearest = np.flatnonzero(other & (away == distance[number, column]))[0]
-            why = (
-                f"λ is {bound[number, column]:g} and {distance[number, column]:g} steps are enough"
-            )
+            least, most = bound[number, column], distance[number, column]
+            why = f"λ is {least:g} and {most:g} steps are enough"
             self._fail(why.replace("inf", "none"), number, int(nearest), column)
 
     def _worst_loss(self, bound: Floats, pairs: Edges) -> float:

@@ -263,8 +263,8 @@ def open_duckdb(path: Path, chosen: TableChoice) -> Opened:
         exported = relation.limit(0).to_arrow_table().schema
         schema = pyarrow.schema(
             [
-                (field.name, pyarrow.string() if field.name in as_text else field.type)
-                for field in exported
+                (part.name, pyarrow.string() if part.name in as_text else part.type)
+                for part in exported
             ]
         )
 
@@ -349,9 +349,9 @@ def open_iceberg(path: Path, chosen: TableChoice) -> Opened:
         if partitioned.intersection(lacking):
             raise _refused(path, "partition columns that its files do not hold")
         return {
-            field.name: numbered[field.field_id]
-            for field in columns.fields
-            if field.field_id in numbered
+            part.name: numbered[part.field_id]
+            for part in columns.fields
+            if part.field_id in numbered
         }
 
     return open_parts(path.name, schema, files, stored)

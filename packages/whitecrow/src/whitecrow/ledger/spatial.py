@@ -432,9 +432,7 @@ def remove(index: SpatialIndex, seq: int, analyst: str) -> tuple[Located, Locate
     stored = index.session.rows(sql.DEPTHS, dataset=index.dataset, sheet=name)
     counts = Counter({(row.analyst, row.depths): row.number for row in stored})
     touched = index.touched(name, sheet.bands, gone) or []
-    later = {
-        ball.seq: (ball, str(_row(index, ball.seq).depths)) for ball in touched if ball.seq > seq
-    }
+    later = {new.seq: (new, str(_row(index, new.seq).depths)) for new in touched if new.seq > seq}
     for _ in range(MOST_REFRESHED):
         most = _deepest(counts, analyst)
         ruling = [

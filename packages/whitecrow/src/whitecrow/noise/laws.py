@@ -20,11 +20,6 @@ Real = Rational | float
 # -- whole numbers with exponential weights --
 
 
-def geometric_pmf(k: int, x: Real) -> float:
-    """Return ``(1 - e^-x) e^(-xk)``."""
-    return -expm1(-float(x)) * exp(-float(x) * k) if k >= 0 else 0.0
-
-
 def discrete_laplace_pmf(k: int, scale: Real) -> float:
     """Return ``(1 - a) / (1 + a) * a^|k|`` with ``a = e^(-1/scale)``."""
     x = 1 / float(scale)
