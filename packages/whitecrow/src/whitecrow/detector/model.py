@@ -265,7 +265,7 @@ POINTS = 256  # units of worth in one
 PARTS = 1 << 30  # shares are multiples of one over this, so that a file holds them as whole numbers
 
 _LEAST_SPREAD = 0.2
-_RARE = 256.0
+_RARE, _ORDINARY = 256.0, 10.0
 _REACH = 16.0
 _MOST_POINTS = float(1 << 30)
 
@@ -342,10 +342,11 @@ class Model:
 
     @cached_property
     def joined(self) -> Floats:
-        """The surprises where how rare each column's value is counts for less."""
+        """The surprises where how rare each column's value is counts for less, down to a tenth."""
         if not self.together:
             return self.surprises
-        expected = softlog(self._beside, max(self._floor, self.marginal_noise))
+        floor = max(self._floor, self.marginal_noise, self.records / _ORDINARY)
+        expected = softlog(self._beside, floor)
         return self._standardised(self._bare + self.together * self._crossed(expected, np.add))
 
     @property
