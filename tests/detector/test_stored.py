@@ -94,9 +94,10 @@ def test_a_file_of_the_version_before_is_read_and_written_as_the_present_one(sto
 def test_a_detector_that_weighs_cells_by_noise_has_a_file_that_older_versions_refuse():
     found = made()
     octets = found.to_bytes()
-    assert struct.unpack_from("<H", octets, 8) == (6,)
+    assert struct.unpack_from("<H", octets, 8) == (7,)
     again = Detector.from_bytes(octets)
     assert (again.model.near, again.model.clear) == (1.75, 16.0)
+    assert again.model.together == found.model.together > 0.0
     assert (again.scores(RECORDS) == found.scores(RECORDS)).all()
 
 
@@ -109,10 +110,12 @@ SMALL = wc.Card(
 )
 
 
-@pytest.mark.parametrize("name", ["small-0.2", "small-0.2-last", "small-0.3-before"])
+@pytest.mark.parametrize(
+    "name", ["small-0.2", "small-0.2-last", "small-0.3-before", "small-0.3-last"]
+)
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_file_of_before_scores_with_the_same_bits(monkeypatch, name, compiled):
-    """Written by the first and the last 0.2, and as version 4, with the scores they then gave."""
+    """Written by the first and the last 0.2, and as versions 4 and 6, with the scores of then."""
     monkeypatch.setattr(scoring, "COMPILED", compiled)
     monkeypatch.setattr(scoring, "_FEW", 0)
     path = FOLDER / f"{name}.detector"

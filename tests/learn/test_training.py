@@ -138,6 +138,27 @@ def test_cells_that_noise_may_have_made_hardly_say_what_is_usual() -> None:
     assert (quiet.surprises == replace(quiet, clear=0.0).surprises).all()
 
 
+def test_records_that_break_what_columns_share_are_stranger_where_noise_lets_it_be_seen() -> None:
+    """Columns are nearly equal; the odd records have one that is turned around."""
+    rows, odd = records(20_000, 8), records(300, 8, seed=1)
+    for part in (rows, odd):
+        part[:, 1:] = part[:, :1] + 0.3 * part[:, 1:]
+    odd[:, 1] *= -1.0
+    model = trained(rows)
+    assert model.dependence > 0.5
+    assert 0.6 < model.together <= 0.75
+
+    def lead(scored: Model) -> float:
+        columns = scoring.encoders(scored)
+        strange, usual = (scoring.raw_scores(scored, columns, part) for part in (odd, rows[:2000]))
+        return float(np.mean(strange[:, None] > usual[None, :]))
+
+    assert lead(model) > lead(replace(model, together=0.0)) + 0.01
+    # Columns that know nothing of each other, and few records: hardly anything is taken off.
+    assert trained(records(20_000, 8)).together < 0.05
+    assert trained(rows[:300]).together < 0.05
+
+
 @pytest.mark.parametrize("bound", [1e-310, 1e-300, 1e-160, 1e200, 8e307])
 def test_bounds_whose_squares_overflow_or_vanish_give_scores_all_the_same(bound: float) -> None:
     rows = np.clip(records(3000, 3), -3.0, 3.0) * (bound / 3.0)

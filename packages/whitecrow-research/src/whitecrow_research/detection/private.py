@@ -46,6 +46,11 @@ def _usual_by_records(model: Model) -> Model:
     return replace(model, clear=0.0)
 
 
+def _apart(model: Model) -> Model:
+    """Return the model whose cells count for what single columns say, too."""
+    return replace(model, together=0.0)
+
+
 class _NotStandardised(Model):
     """A model that adds up the logarithms of counts as they are."""
 
@@ -56,7 +61,7 @@ class _NotStandardised(Model):
 
 def _not_standardised(model: Model) -> Model:
     held = {field.name: getattr(model, field.name) for field in fields(model)}
-    return _NotStandardised(**{**held, "peak": 0.0})
+    return _NotStandardised(**{**held, "peak": 0.0, "together": 0.0})
 
 
 def _families_but(kept: Callable[[Family], bool]) -> AbstractContextManager[object]:
@@ -87,7 +92,7 @@ def _of_version_2(model: Model) -> Model:
     clear = few / (1.0 + (10.0 * doubt) ** 2)
     tail = 0.3 * min(1.0, 12 / columns) * (1.0 - clear)
     return replace(
-        _usual_by_records(model),
+        _usual_by_records(_apart(model)),
         peak=4.0 * few,
         tail=tail,
         far=2.0 * clear,
@@ -172,6 +177,7 @@ _HEADS: dict[str, Callable[[Model], Model]] = {
     "no distances": _without_distance,
     "peak in noise, too": _peak_in_noise,
     "what is usual by records": _usual_by_records,
+    "single columns in full": _apart,
     "no peak, tables not standardised": _not_standardised,
 }
 _RULES = {"no tables of ranks": _without_ranks, "no tables of six columns": _without_six}

@@ -3,7 +3,7 @@
 | part | bytes | |
 |---|---|---|
 | mark | 8 | ``WCROWDET`` |
-| version | 2 | little-endian, 6; 2 to 5 are read |
+| version | 2 | little-endian, 7; 2 to 6 are read |
 | length of the header | 4 | little-endian |
 | header | | JSON: card, question, guarantee, thresholds; of each model grids and arrays |
 | arrays | | zlib; one after the other, each as the planes of its bytes, the low bytes first |
@@ -33,7 +33,7 @@ from whitecrow.errors import InvalidInput
 from whitecrow.privacy import DifferentialPrivacy
 
 MARK = b"WCROWDET"
-VERSION = 6
+VERSION = 7
 _HEAD = struct.Struct("<8sHI")
 _MOST = 1 << 28  # a detector is far smaller than this
 _MOST_CELLS = 1 << 11  # of a column without an order
@@ -48,9 +48,14 @@ def packed(models: Sequence[Model], about: Mapping[str, Any]) -> bytes:
     header = json.dumps(heads, ensure_ascii=False, allow_nan=False).encode()
     # Counts are noisy: looking harder takes twenty times as long and saves one byte in fifty.
     squeezed = zlib.compress(b"".join(planes for _, planes in parts), 6)
-    version = max(6 if m.clear else 5 if m.fits else 4 if m.near else 3 for m in models)
+    version = max(map(_version, models))
     body = _HEAD.pack(MARK, version, len(header)) + header + squeezed
     return body + hashlib.sha256(body).digest()
+
+
+def _version(model: Model) -> int:
+    newest = (model.together, model.clear, model.fits, model.near)
+    return next((7 - place for place, used in enumerate(newest) if used), 3)
 
 
 def _part(model: Model) -> tuple[dict[str, Any], bytes]:
@@ -80,13 +85,13 @@ def _part(model: Model) -> tuple[dict[str, Any], bytes]:
 
 
 _FIELDS = ("name", "ordered", "whole", "lower", "upper", "cuts")
-_LATER = {"near": 0.0, "clear": 0.0}
+_LATER = {"near": 0.0, "clear": 0.0, "together": 0.0}
 _NEWER = {"far": 0.0, "ranks": 1.0, **_LATER}
 """Numbers that older files do not have, and what they mean there; later ones are left out then."""
 _NUMBERS = {
     "records": (1.0, 2.0**100),
     **dict.fromkeys(("noise", "marginal_noise"), (0.0, 2.0**100)),
-    **dict.fromkeys(("peak", "tail", "far", "ranks", "near", "clear"), (0.0, 64.0)),
+    **dict.fromkeys(("peak", "tail", "far", "ranks", "near", "clear", "together"), (0.0, 64.0)),
 }  # between which numbers each may lie: far beyond what is ever learned
 _ARRAYS = ("shares", "logarithms", "ranks", "start", "axis", "offset", "pace", "counts")
 

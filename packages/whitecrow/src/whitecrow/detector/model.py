@@ -265,7 +265,7 @@ POINTS = 256  # units of worth in one
 PARTS = 1 << 30  # shares are multiples of one over this, so that a file holds them as whole numbers
 
 _LEAST_SPREAD = 0.2
-_RARE = 256.0
+_RARE, _ORDINARY = 256.0, 10.0
 _REACH = 16.0
 _MOST_WORTH = float(1 << 30)
 
@@ -294,6 +294,9 @@ class Model:
     # What is usual in a table is said by cells that are clear of the noise: one that is so by this
     # many deviations counts by half of its records, nearer ones by less; 0 in older detectors.
     clear: float = 0.0
+    # How much of what a cell's columns say each by itself is taken off what it is worth; 0 in older
+    # detectors.
+    together: float = 0.0
 
     @property
     def fits(self) -> bool:
@@ -311,12 +314,23 @@ class Model:
         Below one record in 256 cells hardly differ: outliers that come in clusters are as strange
         as single ones (an Isolation Forest learns from so many records a tree).
         """
-        floor = max(self.noise, 1.0, self.records / _RARE)
+        return self._standardised(self._bare)
+
+    @cached_property
+    def _floor(self) -> float:
+        return max(self.noise, 1.0, self.records / _RARE)
+
+    @cached_property
+    def _bare(self) -> Floats:
+        """For each cell of each table how strange it is."""
         # Where values with a distance begin: after the missing ones. Ranks, categories have none.
         begins = [grid.apart * UNIT if grid.ordered else SPAN for grid in self.grids]
         begins += len(begins) * [SPAN]
         beyond = np.maximum(self.tables.reaches(begins) - self.near, 0.0)
-        surprise = -softlog(self.counts, floor) + self.far * beyond
+        return np.asarray(self.far * beyond - softlog(self.counts, self._floor))
+
+    def _standardised(self, bare: Floats) -> Floats:
+        surprise = bare.copy()
         weight = np.maximum(self.counts - self.noise, 0.0)
         # What noise alone may have made is squared away; without ``clear`` this is a factor of one.
         sure = weight + self.clear * self.noise
@@ -325,6 +339,50 @@ class Model:
         for first, last in pairwise(base):
             surprise[first:last] = _standard(surprise[first:last], weight[first:last])
         return surprise
+
+    @cached_property
+    def joined(self) -> Floats:
+        """The surprises where how rare each column's value is counts for less, down to a tenth."""
+        if not self.together:
+            return self.surprises
+        floor = max(self._floor, self.marginal_noise, self.records / _ORDINARY)
+        expected = softlog(self._beside, floor)
+        return self._standardised(self._bare + self.together * self._crossed(expected, np.add))
+
+    @property
+    def dependence(self) -> float:
+        """How far counts are from those of columns that know nothing of each other.
+
+        Over all cells, the square of what noise does not explain, by the square of the latter.
+        """
+        several = np.repeat(~self.singles, self.tables.sizes)
+        parts = self._beside / max(self.records, 1.0)
+        apart = (self._crossed(parts, np.multiply) * self.records)[several]
+        square = float(np.square(self.counts[several] - apart).sum()) - apart.size * self.noise**2
+        return max(square, 0.0) / max(float(np.square(apart).sum()), 1e-9)
+
+    @cached_property
+    def _beside(self) -> Floats:
+        """How many records lie in each bin of each axis, by the columns' distributions."""
+        parts, width = [], len(self.grids)
+        for axis, offset, pace, bins in zip(
+            *self.tables.layout[1:4], self.tables.bins.tolist(), strict=True
+        ):
+            look = self.looks[axis % width][axis // width].astype(np.int64)
+            share = self.shares[axis % width]
+            parts.append(np.bincount((look + offset) * pace >> SHIFT, share, bins))
+        return np.asarray(np.concatenate(parts) * self.records, dtype=np.float64)
+
+    def _crossed(self, parts: Floats, join: np.ufunc) -> Floats:
+        """Return for each cell of each table what joins the parts of its bins."""
+        crossed, bins = [], np.split(parts, np.cumsum(self.tables.bins)[:-1])
+        for first, last in pairwise(self.tables.start):
+            whole = bins[first]
+            for own in bins[first + 1 : last]:
+                # The first axis of a table runs fastest.
+                whole = join.outer(own, whole).ravel()
+            crossed.append(whole)
+        return np.concatenate(crossed)
 
     @cached_property
     def tails(self) -> tuple[Floats, ...]:
@@ -357,14 +415,15 @@ class Model:
         """What each cell of each table adds to a score."""
         by_rank = self.tables.axis[self.tables.start[:-1]] >= len(self.grids)
         weights = np.where(by_rank, self.ranks, 1.0)
-        return self._worth(self.surprises, np.repeat(weights, self.tables.sizes))
+        weights = np.repeat(weights, self.tables.sizes)
+        return self._worth(self.joined, self.surprises, weights)
 
     @cached_property
     def alone(self) -> tuple[Int32s, ...]:
         """What each cell of each column adds by itself: its tail, and tables of it alone."""
         # So the tables of one column cost nothing when records are scored.
         weight = self.tail * len(self.tables) / len(self.grids)
-        worths = [self._worth(tail, weight) for tail in self.tails]
+        worths = [self._worth(tail, tail, weight) for tail in self.tails]
         for table in np.flatnonzero(self.singles):
             axis = self.tables.axis[self.tables.start[table]]
             column, row = axis % len(self.grids), axis // len(self.grids)
@@ -411,8 +470,8 @@ class Model:
                 rows[cells < 0, place] = grid.absent
         return rows
 
-    def _worth(self, deviations: Floats, weight: float | Floats) -> Int32s:
-        high = np.maximum(deviations, 0.0)
+    def _worth(self, deviations: Floats, strange: Floats, weight: float | Floats) -> Int32s:
+        high = np.maximum(strange, 0.0)
         worth = deviations + self.peak * (high * high)
         points = np.rint(worth * (POINTS * weight))
         return np.clip(points, -_MOST_WORTH, _MOST_WORTH).astype(np.int32)

@@ -97,6 +97,25 @@ CLEAR = 16.0
 """By how many deviations of the noise a cell is clear of it that half counts for what is usual."""
 
 
+TOGETHER = 0.75
+"""How much of what columns say by themselves is taken off where noise hides nothing."""
+
+_DEPENDENT, _DOUBTED, _HIDDEN = 0.2, 0.2, 0.008
+
+
+def together(dependence: float, doubt: float, noise: float) -> float:
+    """Return how much of what a cell's columns say by themselves is taken off its surprise.
+
+    Where columns hang together, a cell is strange that has fewer records than its columns lead one
+    to expect; how rare each value is then counts by a quarter. Where they do not, or where noise
+    hides it, only noise would be told apart: the ``doubt`` is the part of the records that it may
+    hide in a column's distribution, ``noise`` that in a mean of all tables.
+    """
+    seen = dependence * dependence
+    doubtful, hidden = (min(part, 1e3) ** 4 for part in (doubt / _DOUBTED, noise / _HIDDEN))
+    return TOGETHER * seen / (seen + _DEPENDENT**2) / (1.0 + doubtful) / (1.0 + hidden)
+
+
 MANY = 256
 """From so many columns on, noise may hide each of them, and leave what all say together."""
 

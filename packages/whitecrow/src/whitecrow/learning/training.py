@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -285,7 +285,7 @@ def train(
     # Noise may hide this part of the records in a column's distribution.
     doubt = max(marginals.noise, 1.0) / records
     peak, far, tail = recipe.weights(len(grids), doubt)
-    return Model(
+    model = Model(
         grids=marginals.grids,
         shares=marginals.shares,
         looks=looks,
@@ -300,3 +300,5 @@ def train(
         tail=tail if marginals.fitted else 0.0,
         clear=recipe.CLEAR,
     )
+    hidden = deviation / records / math.sqrt(len(tables))
+    return replace(model, together=recipe.together(model.dependence, doubt, hidden))
