@@ -46,8 +46,8 @@ def test_indexes_stay_within_their_memory_whatever_is_asked() -> None:
     for columns in SETS[:60]:
         counts = _ask(engine, dataset, columns, 40)
         assert set(counts) == set(_ask(plain, dataset, columns, 1))
-        largest = max(largest, engine.index_bytes)
-        assert engine.index_bytes <= memory
+        largest = max(largest, engine._indexes.bytes)
+        assert engine._indexes.bytes <= memory
     assert largest > memory // 2
 
 
@@ -55,7 +55,7 @@ def test_the_index_unused_for_longest_makes_room_and_what_was_prepared_stays() -
     dataset = _dataset(3_000)
     alone = LocalEngine(dataset)
     _ask(alone, dataset, SETS[0], 40)
-    one = alone.index_bytes
+    one = alone._indexes.bytes
     engine = LocalEngine(dataset, memory=int(3.5 * one))
     engine.prepare(wc.DistanceAnomaly(beta=3, radius=0.5).neighbour_relation(SETS[0], dataset.card))
     for columns in SETS[1:3]:
@@ -76,7 +76,7 @@ def test_an_engine_told_so_builds_nothing_while_somebody_waits() -> None:
     engine = LocalEngine(dataset)
     engine.build_only_when_told()
     _ask(engine, dataset, SETS[0], 100)
-    assert engine.index_bytes == 0
+    assert engine._indexes.bytes == 0
 
 
 @pytest.mark.study

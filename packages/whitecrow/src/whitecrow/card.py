@@ -605,9 +605,7 @@ class Card:
             raise InvalidInput("The card has no 'name'; give the dataset one.")
         listed = data.get("columns", [])
         if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
-            raise InvalidInput(
-                "The card's columns must be [[columns]] tables, one for each column."
-            )
+            raise InvalidInput("The card's columns must be [[columns]] tables, one each.")
         sources = data.get("sources", {})
         if not isinstance(sources, dict):
             raise invalid("the card", "sources", "a table of texts", sources)

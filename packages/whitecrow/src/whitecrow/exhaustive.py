@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 D = TypeVar("D", bound=Hashable)
+Law = Mapping[Hashable, float]
+"""The chance of each answer."""
 
 _SLACK = 1e-9
 
@@ -44,16 +46,12 @@ class Check:
         return report.edges > 0 and report.ok != self.must_fail
 
 
-def loss(
-    one: Mapping[Hashable, float], other: Mapping[Hashable, float], delta: float = 0.0
-) -> float:
+def loss(one: Law, other: Law, delta: float = 0.0) -> float:
     """Return the smallest ε for which two output laws are within (ε, δ) of each other."""
     return max(_one_sided(one, other, delta), _one_sided(other, one, delta))
 
 
-def _one_sided(
-    one: Mapping[Hashable, float], other: Mapping[Hashable, float], delta: float
-) -> float:
+def _one_sided(one: Law, other: Law, delta: float) -> float:
     """Smallest ε with sum over outputs of max(0, p - e^ε q) at most δ."""
     if delta == 0:
         worst = 0.0
@@ -78,15 +76,13 @@ def _one_sided(
     return high
 
 
-def _excess(
-    one: Mapping[Hashable, float], other: Mapping[Hashable, float], epsilon: float
-) -> float:
+def _excess(one: Law, other: Law, epsilon: float) -> float:
     factor = math.exp(epsilon)
     return sum(max(0.0, p - factor * other.get(output, 0.0)) for output, p in one.items())
 
 
 def exhaust(
-    law: Callable[[D], Mapping[Hashable, float]],
+    law: Callable[[D], Law],
     edges: Iterable[tuple[D, D]],
     epsilon: float,
     *,
@@ -104,7 +100,7 @@ def exhaust(
     epsilon, delta : float
         The promise.
     """
-    laws: dict[D, Mapping[Hashable, float]] = {}
+    laws: dict[D, Law] = {}
     tried, worst, where = 0, 0.0, ""
     for x, y in edges:
         tried += 1

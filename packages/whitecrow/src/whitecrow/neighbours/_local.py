@@ -56,11 +56,6 @@ class LocalEngine:
     def __repr__(self) -> str:
         return "<LocalEngine: records withheld>"
 
-    @property
-    def index_bytes(self) -> int:
-        """How much memory the indexes take: a fact, for whoever runs the engine."""
-        return self._indexes.bytes
-
     def build_only_when_told(self) -> None:
         """Build no index because of questions from now on: :meth:`prepare` alone does."""
         self._often = math.inf

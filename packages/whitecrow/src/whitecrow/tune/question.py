@@ -46,9 +46,7 @@ class Tune(Question):
     }
 
     columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
-        counting.Subspace(
-            help="The subspace: columns of numbers. All of the card's, unless given."
-        ),
+        counting.Subspace(help="The subspace: columns of numbers; unless given, all of them."),
         default=None,
         kw_only=False,
     )
