@@ -55,7 +55,7 @@ def packed(models: Sequence[Model], about: Mapping[str, Any]) -> bytes:
 
 def _version(model: Model) -> int:
     newest = (model.together, model.clear, model.fits, model.near)
-    return next((7 - place for place, used in enumerate(newest) if used), 3)
+    return next((7 - older for older, used in enumerate(newest) if used), 3)
 
 
 def _part(model: Model) -> tuple[dict[str, Any], bytes]:
