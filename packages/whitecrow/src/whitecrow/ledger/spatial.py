@@ -11,8 +11,8 @@ is the largest depth of its balls, and a ball that is given back takes only its 
 
 The work for one ball is bounded. Balls are found by two coordinates, at most ``MOST_TOUCHED`` are
 looked at, and where more touch the new one it is charged in full, which is never too little: one
-more ball cannot add more than its own epsilon. What takes long is computed before the write
-transaction and used inside it only if the sheet got no other ball meanwhile.
+more ball cannot add more than its own epsilon. So what takes long is computed before the write
+transaction; inside it, every ball that came meanwhile and touches the new one adds its epsilon.
 """
 
 from __future__ import annotations
@@ -156,6 +156,8 @@ class Weighed:
     sheet: Sheet  # what was kept of its sheet then
     place: Place  # where the ball is looked up: sheet, size and two coordinates
     seq: int  # the entry that was to be the ball's
+    many: bool = False  # whether so many balls touch it that it should be weighed beforehand
+    head: str = ""  # the end of the chain then
 
 
 class SpatialIndex:
@@ -184,42 +186,42 @@ class SpatialIndex:
         """Say what one more ball would add, after those of the same batch that are ``pending``.
 
         ``quick`` raises :class:`Crowded` rather than compute for long. What was ``known`` before
-        the transaction is used if no ball has come since; if one has, a crowded ball is charged for
-        all that it touches.
+        the transaction holds for the balls of that moment: one that came since deepens no point by
+        more than its own epsilon, and balls that were given back make less of it.
         """
         place = self.place(ball)
         name = place[0]
         sheet = self.sheet(name, ball.analyst)
-        prices = list(sheet.prices)
+        prices, many = list(sheet.prices), False
         before: Sequence[tuple[Ball, Weighed]] = ()
         if pending is not None:
             prices, before = pending.prices(name, ball.analyst, prices), pending.on(name)
-        if known is not None and not self._has_newer(name, known.seq):
-            # Balls that were given back meanwhile make less of it.
+        if known is not None:
+            newer = self.session.rows(sql.NEWER, dataset=self.dataset, since=known.seq)
+            since = self._touching(ball, [ball_of(row) for row in newer if row.sheet == name])
             depths: Depths = tuple(
-                None if depth is None else min(depth, price + ball.epsilon)
-                for depth, price in zip(known.depths, prices, strict=True)
+                None
+                if depth is None
+                else min(
+                    price + ball.epsilon,
+                    sum((each.epsilon for each in in_tally(tally, ball.analyst, since)), depth),
+                )
+                for tally, (depth, price) in enumerate(zip(known.depths, prices, strict=True))
             )
         else:
             met = self.touched(name, sheet.bands, ball, before)
             many = met is not None and len(met) > self._geometry.quick
-            if quick and many and known is None:
+            if quick and many:
                 raise Crowded
-            depths = self._depths(ball, met, prices, brief=quick and many)
+            depths = self._depths(ball, met, prices)
         added = [
             _ZERO if depth is None or depth <= price else depth - price
             for depth, price in zip(depths, prices, strict=True)
         ]
-        return Weighed(depths, Located(*added[:2]), Located(*added[2:]), sheet, place, ball.seq)
+        extra, own = Located(*added[:2]), Located(*added[2:])
+        return Weighed(depths, extra, own, sheet, place, ball.seq, many)
 
-    def _has_newer(self, name: str, since: int) -> bool:
-        """Whether a sheet has a ball of an entry or of one after it."""
-        newer = self.session.rows(sql.NEWER, dataset=self.dataset, since=since)
-        return any(row.sheet == name for row in newer)
-
-    def _depths(
-        self, ball: Ball, met: list[Ball] | None, prices: Sequence[Fraction], *, brief: bool
-    ) -> Depths:
+    def _depths(self, ball: Ball, met: list[Ball] | None, prices: Sequence[Fraction]) -> Depths:
         """The depth of a new ball in each tally; tallies that are alike are computed once."""
         cached: dict[tuple[tuple[int, ...], Fraction], Fraction] = {}
         depths: list[Fraction | None] = []
@@ -237,14 +239,12 @@ class SpatialIndex:
             shown = in_tally(tally, ball.analyst, met)
             key = tuple(id(other) for other in shown), price
             if key not in cached:
-                cached[key] = min(most, self.depth(ball, shown, price, brief=brief))
+                cached[key] = min(most, self.depth(ball, shown, price))
             depths.append(cached[key])
         return tuple(depths)
 
-    def depth(self, ball: Ball, met: list[Ball], enough: Fraction, *, brief: bool) -> Fraction:
-        """Bound the sum at any point of a ball; brief: for all that it touches."""
-        if brief:
-            return sum((other.epsilon for other in met), ball.epsilon)
+    def depth(self, ball: Ball, met: list[Ball], enough: Fraction) -> Fraction:
+        """Bound the sum at any point of a ball."""
         weights = [(other.location, other.epsilon) for other in met]
         return self._geometry.depth(ball.location, ball.epsilon, weights, enough)
 
@@ -273,6 +273,10 @@ class SpatialIndex:
             balls += [ball_of(row) for row in self.session.rows(sql.NEAR, **query)]
         if len(balls) > MOST_TOUCHED:
             return None
+        return self._touching(ball, balls)
+
+    def _touching(self, ball: Ball, balls: list[Ball]) -> list[Ball]:
+        """Those that touch a ball."""
         if not balls:
             return balls
         near = self._geometry.touching(ball.location, [other.location for other in balls])
@@ -406,9 +410,9 @@ def ball_of(row: Any) -> Ball:
     return _ball(row.seq, row.analyst, row.everyone, row.epsilon, row.location)
 
 
-@lru_cache(maxsize=8 * MOST_TOUCHED)  # a ball is read again for every later one that comes near it
+@lru_cache(maxsize=32 * MOST_TOUCHED)  # a ball is read again for every later one that comes near
 def _ball(seq: int, analyst: str, everyone: bool, epsilon: str, location: str) -> Ball:
-    return Ball(json.loads(location), Fraction(epsilon), analyst, bool(everyone), seq)
+    return Ball(json.loads(location), _fraction(epsilon), analyst, bool(everyone), seq)
 
 
 # Upkeep: balls that are given back, and the whole index once more
@@ -489,7 +493,7 @@ def _refreshed(index: SpatialIndex, name: str, bands: Iterable[int], ball: Ball)
     depths = depths_text(
         None
         if tally % 2 == 0 and not ball.everyone
-        else index.depth(ball, in_tally(tally, ball.analyst, met), _ZERO, brief=False)
+        else index.depth(ball, in_tally(tally, ball.analyst, met), _ZERO)
         for tally in range(4)
     )
     index.session.run(sql.DEEPEN, dataset=index.dataset, seq=ball.seq, depths=depths)

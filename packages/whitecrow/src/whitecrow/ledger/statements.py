@@ -124,14 +124,16 @@ ALL_TERMS = "SELECT * FROM terms WHERE dataset = :dataset"
 
 # Balls and sheets of the spatial index
 
+# The index alone says which are near: SQLite would look up every ball with a fitting u.
 NEAR = """
-SELECT seq, analyst, everyone, epsilon, location FROM balls
-WHERE dataset = :dataset AND sheet = :sheet AND band = :band
+SELECT seq, analyst, everyone, epsilon, location FROM balls WHERE dataset = :dataset AND seq IN (
+    SELECT seq FROM balls WHERE dataset = :dataset AND sheet = :sheet AND band = :band
     AND u BETWEEN :u_low AND :u_high AND v BETWEEN :v_low AND :v_high LIMIT :most
+)
 """
 ONE_BALL = "SELECT * FROM balls WHERE dataset = :dataset AND seq = :seq"
 BALLS = "SELECT * FROM balls WHERE dataset = :dataset AND seq > :after ORDER BY seq LIMIT :most"
-NEWER = "SELECT sheet FROM balls WHERE dataset = :dataset AND seq >= :since"
+NEWER = "SELECT * FROM balls WHERE dataset = :dataset AND seq >= :since"
 ADD = """
 INSERT INTO balls
     (dataset, seq, sheet, band, u, v, analyst, everyone, epsilon, location, depths)

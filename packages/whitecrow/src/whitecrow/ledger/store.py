@@ -147,6 +147,8 @@ def charge(
     if order.location is not None:
         index = SpatialIndex(account.session, account.id, geometry)
         ball = Ball.of(order.location, price, order.analyst, account.seq + 1)
+        if known is not None and account.hash_of(known.seq - 1) != known.head:
+            known = None  # a restore has replaced what it was weighed beside
         weighed = index.weigh(ball, quick=True, known=known)
         extra, own = weighed.extra, weighed.own
         body["extra"] = {"dataset": extra.to_json(), "analyst": own.to_json()}
@@ -217,11 +219,17 @@ def clear_holder(session: Session, account: int, seq: int, holder: str) -> None:
     session.run(GIVE_UP, dataset=account, seq=seq, holder=holder)
 
 
-def weigh(account: AccountTransaction, order: ChargeRequest, geometry: Geometry) -> Weighed:
-    """Find out what an order's ball adds, however long that takes; for a transaction that reads."""
+def weigh(account: AccountTransaction, order: ChargeRequest, geometry: Geometry) -> Weighed | None:
+    """Find out what an order's ball adds, however long that takes; for a transaction that reads.
+
+    None if the question was asked before.
+    """
+    if account.outcome(*order.names) is not None:
+        return None
     price = in_unit(order.price, account.spent.unit)
     ball = Ball.of(order.location or {}, price, order.analyst, account.seq + 1)
-    return SpatialIndex(account.session, account.id, geometry).weigh(ball)
+    index = SpatialIndex(account.session, account.id, geometry)
+    return replace(index.weigh(ball), head=account.head)
 
 
 class Quoting:
@@ -385,6 +393,7 @@ class Ledger:
         self._claims = Claims(self.database, clear_holder)
         self._numbers: dict[str, int] = {}
         self._geometry: Geometry = geometry or AddUp()
+        self._crowded: set[str] = set()  # datasets of which places were weighed beforehand lately
         migrate(self.database, lambda session, older: rebuild_all(session, self._geometry, older))
         self.witness = guard_of(self.database)
 
@@ -478,13 +487,13 @@ class Ledger:
         admissible(order.price)
         until = time.monotonic() + PATIENCE_SECONDS
         weighed: Weighed | None = None
+        if dataset in self._crowded and order.location is not None:
+            weighed = self._weighed(dataset, order)
         while True:
             try:
                 account, held, snapshot = self._reserve(dataset, order, rule, weighed)
             except Crowded:
-                # Weighed while others write; if the sheet changes meanwhile, the next attempt
-                # charges for all that the ball touches and does not come back here.
-                weighed = self.read(dataset, lambda account: weigh(account, order, self._geometry))
+                weighed = self._weighed(dataset, order)
                 continue
             if isinstance(held, RecordedOutcome) and self.witness is not None:
                 self.witness.cover(dataset, held.by)
@@ -498,6 +507,13 @@ class Ledger:
                 )
             free = partial(self.read, dataset, partial(self._is_free, held.seq))
             self._claims.wait(account, held.seq, free, left)
+
+    def _weighed(self, dataset: str, order: ChargeRequest) -> Weighed | None:
+        """Weigh a place while others write."""
+        weighed = self.read(dataset, partial(weigh, order=order, geometry=self._geometry))
+        if weighed is not None:
+            (self._crowded.add if weighed.many else self._crowded.discard)(dataset)
+        return weighed
 
     def _is_free(self, seq: int, account: AccountTransaction) -> bool:
         """Whether nobody computes the answer to a reservation at this moment."""

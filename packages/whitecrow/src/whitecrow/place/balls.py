@@ -162,9 +162,13 @@ class Balls:
         if inside <= least or not whole or not exact:
             return Fraction(inside, scale)
         centers, radii = _arrays([other for other, _ in met])
-        if len(center) == 2 and len(whole) > _CROWD:
-            most = no_deeper_than(metric, centers - center, radii, radius, weights_of(whole))
-            return Fraction(min(inside, own + most), scale)
+        if len(center) == 2 and len(whole) > _FEW:
+            # Coarse squares tell of most balls that no point of theirs is the deepest of all.
+            cuts, given = (_CUTS if len(whole) > _CROWD else _CUTS[:1]), weights_of(whole)
+            rest = least - own
+            most = no_deeper_than(metric, centers - center, radii, radius, given, rest, cuts)
+            if most <= rest or len(whole) > _CROWD:
+                return Fraction(min(inside, own + most), scale)
         # Weighing the new ball above all others together puts the deepest point inside it.
         # Of a few, all is told: what is known of each makes giving one of them back exact.
         floor = least + around if len(whole) > _FEW else 0
@@ -394,12 +398,18 @@ _MOST_OPEN = 32
 
 
 def no_deeper_than(
-    metric: str, across: Floats, radii: Floats, radius: float, weights: Weights
+    metric: str,
+    across: Floats,
+    radii: Floats,
+    radius: float,
+    weights: Weights,
+    enough: int = 0,
+    all_cuts: tuple[int, ...] = _CUTS,
 ) -> int:
     """Bound what balls weigh at any point of a disc at the origin, at little cost.
 
     The disc is cut into squares, and a square is charged for every ball it may touch; the heaviest
-    squares are cut once more.
+    squares are cut once more, unless they weigh no more than ``enough``.
     """
     if not np.isfinite(radius):
         return int(weights.sum())
@@ -407,7 +417,7 @@ def no_deeper_than(
     room = radii + 1e-12 * (radii + radius)
     least = 0  # what weighs on squares that were not cut again
     heavy = weights[:0]
-    for cuts in _CUTS:
+    for cuts in all_cuts:
         half /= cuts
         steps = (2.0 * np.arange(cuts) - (cuts - 1)) * half
         grid = np.column_stack([np.repeat(steps, cuts), np.tile(steps, cuts)])
@@ -416,7 +426,7 @@ def no_deeper_than(
         middles = middles[within(metric, middles, radius + corner)]
         heavy = _weigh(metric, middles, across, room + corner, weights)
         order = np.argsort(-heavy, kind="stable")
-        if cuts == _CUTS[-1] or not len(order):
+        if cuts == all_cuts[-1] or not len(order) or heavy[order[0]] <= enough:
             break
         if len(order) > _MOST_OPEN:
             least = int(heavy[order[_MOST_OPEN]])
