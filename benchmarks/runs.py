@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -88,20 +89,32 @@ def measure(
 ) -> Runs:
     """Run benchmarks with some arguments, each some times in a process of its own.
 
-    With a ``tree``, they are those of another checkout, and so is what they measure.
+    With a ``tree``, they are those of another checkout, and so is what they measure; they may be so
+    old that they print their lines and keep none.
     """
-    folders = [] if tree is None else [tree, *tree.glob("packages/*/src"), *tree.glob("src")]
-    paths = os.pathsep.join(map(str, folders))
-    environment = {**os.environ, "PYTHONPATH": paths} if paths else None
     measured: list[Runs] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.json"
         for name in names:
-            program = [sys.executable, "-m", f"benchmarks.{name}", "--json", str(path)]
+            program = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
             for _ in range(repeat):
-                subprocess.run([*program, *arguments], check=True, cwd=tree, env=environment)
-                measured.append(load(path))
+                if tree is None:
+                    subprocess.run([*program, "--json", str(path)], check=True)
+                    measured.append(load(path))
+                else:
+                    measured.append(Runs({}, _printed(name, program, tree)))
     return _joined(measured)
+
+
+def _printed(name: str, program: Sequence[str], tree: Path) -> dict[str, tuple[float, ...]]:
+    """Run a benchmark of another checkout; return the lines that it prints for programs."""
+    paths = map(str, [tree, *tree.glob("packages/*/src"), *tree.glob("src")])
+    given = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    ran = subprocess.run(program, check=True, cwd=tree, env=given, stdout=subprocess.PIPE)
+    text = ran.stdout.decode()
+    print(text, flush=True)
+    lines = re.findall(r"^(\w+) ([-+.\deE]+)$", text, re.MULTILINE)
+    return {f"{name}.{line}": (float(value),) for line, value in lines}
 
 
 def save(runs: Runs, path: Path) -> None:

@@ -58,10 +58,8 @@ def test_two_commits_run_in_turns_each_with_its_own_code(
     told = tmp_path / "told"
     for seconds in ("1.0", "9.0"):
         program = f"""
-            import json, sys
             open({str(told)!r}, "a").write({seconds!r} + " ")
-            found = {{"machine": {{}}, "values": {{"toy.seconds": [{seconds}]}}}}
-            open(sys.argv[2], "w").write(json.dumps(found))
+            print("a table for people 1.0\\nseconds {seconds}")
         """
         (tmp_path / "benchmarks").mkdir(exist_ok=True)
         (tmp_path / "benchmarks" / "__init__.py").touch()
