@@ -103,6 +103,27 @@ def test_a_reservation_waits_three_times_at_the_most_and_a_settlement_twice(
     assert max(settled for _, settled in waited[2:]) <= 2, waited
 
 
+@pytest.mark.parametrize("located", [False, True])
+def test_an_ask_reads_no_more_rows_however_many_there_are(
+    server: postgres.Cluster, located: bool
+) -> None:
+    """Plans are made while tables are small, and kept: a wrong one would read all entries."""
+    emptied(server.url)
+    asks = 300
+    with Ledger(server.url, geometry=BALLS) as ledger:
+        ledger.open("clinic", budget=Budget.of("100"))
+        for i in range(asks):
+            held, _ = ledger.reserve("clinic", order(f"{i}", place=3.0 * i if located else None))
+            assert isinstance(held, Reservation)
+            ledger.settle("clinic", held, i)
+    count = "SELECT relname, seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables"
+    with psycopg.connect(server.url.replace("+psycopg", "")) as connection:
+        connection.execute("SELECT pg_stat_force_next_flush()")
+        read = dict(connection.execute(count).fetchall())
+    assert read["unsettled"] >= asks  # they are counted
+    assert max(read.values()) <= 12 * asks, read
+
+
 @pytest.mark.parametrize("caught", [False, True])
 def test_what_fails_on_the_way_undoes_the_transaction_and_is_told(
     server: postgres.Cluster, caught: bool

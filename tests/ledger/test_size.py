@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import whitecrow as wc
 from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
@@ -17,7 +20,7 @@ from whitecrow.ledger.database import Session
 from whitecrow.ledger.spatial import QUICK
 from whitecrow.ledger.store import weigh
 from whitecrow.ledger.verification import verify
-from whitecrow.place.balls import BALLS
+from whitecrow.place.balls import BALLS, deepest, reach, weights_of
 
 SMALL = wc.DifferentialPrivacy("1/1000")
 
@@ -79,7 +82,8 @@ def test_what_an_ask_looks_for_is_found_by_an_index(ledger: Ledger) -> None:
         for statement in (sql.READ, sql.SHARE, sql.BY_QUESTION):
             plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", asked)]
             assert not any("SCAN" in step for step in plan if "SCALAR" not in step), plan
-    assert "entries_by_question (dataset=? AND digest=?)" in plan[0]
+    found = "SEARCH entry USING INDEX entries_by_question (dataset=? AND digest=?)"
+    assert plan.count(found) == 2, plan  # the question's name, and what it was called before
 
 
 def test_a_crowd_is_weighed_before_the_write_transaction(
@@ -133,6 +137,67 @@ def test_what_was_weighed_before_the_transaction_is_charged_as_things_stand_in_i
     more = {"a void": 0, "a ball": 2}.get(meanwhile, 1)
     assert snapshot.spent.located.differential == before + more * SMALL.epsilon
     assert verify(ledger, "d", geometry=BALLS, full=True).ok
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.floats(-2, 2), st.floats(-2, 2), st.integers(0, 6), st.booleans()),
+        min_size=20,
+        max_size=60,
+    )
+)
+def test_places_weighed_some_acts_ago_never_cost_too_little(
+    acts: list[tuple[float, float, int, bool]],
+) -> None:
+    """Others ask nearby and take questions back between the weighing and the writing."""
+    standing: dict[int, tuple[float, float]] = {}
+    early: list[tuple[int, ChargeRequest, tuple[float, float], Any]] = []
+
+    def ask(order: ChargeRequest, place: tuple[float, float], known: Any) -> None:
+        _, held, snapshot = ledger._reserve("d", order, None, known)
+        assert isinstance(held, Reservation)
+        held.release()
+        standing[held.seq] = place
+        places = np.array([*standing.values()])
+        ones = np.ones(len(places))
+        deep = deepest("euclidean", places, reach(1.0) * ones, weights_of([1] * len(places)))
+        assert snapshot.spent.located.differential >= deep * SMALL.epsilon
+
+    with Ledger("sqlite://", geometry=BALLS) as ledger:
+        ledger.open("d", budget=Budget.of("10"))
+        for number, (x, y, later, voids) in enumerate(acts):
+            order = located(str(number), x, y)
+            known = ledger.read("d", lambda account, order=order: weigh(account, order, BALLS))
+            early.append((number + later, order, (x, y), known))
+            for due in [one for one in early if one[0] <= number]:
+                early.remove(due)
+                ask(*due[1:])
+            if voids and standing:
+                seq = [*standing][len(standing) // 2]
+                del standing[seq]
+                ledger.void("d", seq, reason="never answered")
+        for due in early:
+            ask(*due[1:])
+        assert verify(ledger, "d", geometry=BALLS, full=True).ok
+
+
+def test_what_was_weighed_beside_another_copy_of_the_ledger_is_weighed_again(
+    tmp_path: Path,
+) -> None:
+    order = located("one more", 0.5)
+    known = []
+    for name in ("lost", "restored"):
+        with Ledger(tmp_path / name, geometry=BALLS) as ledger:
+            ledger.open("d", budget=Budget.of("10"))
+            for number in range(9):
+                far = 0.0 if name == "restored" else 50.0
+                reserved(ledger, located(f"{name} {number}", number / 1000 + far))
+            known.append(ledger.read("d", lambda account: weigh(account, order, BALLS)))
+            _, held, snapshot = ledger._reserve("d", order, None, known[0])
+            held.release()  # type: ignore[union-attr]
+    assert [one.depths[0] for one in known] == [SMALL.epsilon, 10 * SMALL.epsilon]
+    assert snapshot.spent.located.differential == 10 * SMALL.epsilon
 
 
 def test_one_more_ball_never_costs_more_than_itself(ledger: Ledger) -> None:

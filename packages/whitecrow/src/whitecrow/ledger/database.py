@@ -34,6 +34,7 @@ from sqlalchemy.pool import PoolProxiedConnection
 
 from whitecrow.errors import LedgerBusy, LedgerUnusable, WhitecrowError
 from whitecrow.ledger.engine import engine_for, is_in_memory, parsed, sqlite_file, translated
+from whitecrow.ledger.statements import FOR_SQLITE
 
 PATIENCE_SECONDS = 60.0
 """How long a transaction waits for its turn before it gives up."""
@@ -389,7 +390,7 @@ def _make_private(path: Path, mode: int = 0o600) -> None:
 @cache
 def _for_sqlite(statement: str) -> str:
     """Who writes has locked the whole store."""
-    return statement.partition(" FOR UPDATE")[0]
+    return FOR_SQLITE.get(statement, statement).partition(" FOR UPDATE")[0]
 
 
 @cache

@@ -54,16 +54,19 @@ INSERT INTO entries (dataset, seq, kind, at, analyst, digest, closes, body, prev
 VALUES (:dataset, :seq, :kind, :at, :analyst, :digest, :closes, :body, :previous, :hash)
 """
 # What became of a question, under either of its names, with its answer; of what is open also who
-# computes it. Asked for in their order, SQLite would walk through all entries, not the index.
-BY_QUESTION = """
+# computes it. Asked for in their order, SQLite would walk through all entries, not the index; and
+# PostgreSQL, which plans while there are few, if one search were for both names.
+_NAMED = """
 SELECT entry.seq, entry.kind, entry.digest, entry.analyst, entry.closes,
     answer.seq AS answered_by, answer.body AS answer, unsettled.epoch, unsettled.holder
 FROM entries AS entry
 LEFT JOIN entries AS answer ON answer.dataset = entry.dataset AND answer.closes = entry.seq
     AND answer.kind = 'settle'
 LEFT JOIN unsettled ON unsettled.dataset = entry.dataset AND unsettled.seq = entry.seq
-WHERE entry.dataset = :dataset AND entry.kind <> 'settle' AND entry.digest IN (:asked, :former)
+WHERE entry.dataset = :dataset AND entry.kind <> 'settle' AND entry.digest =
 """
+NO_NAME = "none"
+BY_QUESTION = f"{_NAMED} :asked UNION ALL {_NAMED} :former"
 UNREVIEWED = """
 SELECT failed.* FROM entries AS failed
 LEFT JOIN entries AS closing ON closing.dataset = failed.dataset AND closing.closes = failed.seq
@@ -124,13 +127,12 @@ ALL_TERMS = "SELECT * FROM terms WHERE dataset = :dataset"
 
 # Balls and sheets of the spatial index
 
-# The index alone says which are near: SQLite would look up every ball with a fitting u.
-NEAR = """
-SELECT seq, analyst, everyone, epsilon, location FROM balls WHERE dataset = :dataset AND seq IN (
-    SELECT seq FROM balls WHERE dataset = :dataset AND sheet = :sheet AND band = :band
+_NEAR = """
+WHERE dataset = :dataset AND sheet = :sheet AND band = :band
     AND u BETWEEN :u_low AND :u_high AND v BETWEEN :v_low AND :v_high LIMIT :most
-)
 """
+_BALL = "SELECT seq, analyst, everyone, epsilon, location FROM balls"
+NEAR = f"{_BALL} {_NEAR}"
 ONE_BALL = "SELECT * FROM balls WHERE dataset = :dataset AND seq = :seq"
 BALLS = "SELECT * FROM balls WHERE dataset = :dataset AND seq > :after ORDER BY seq LIMIT :most"
 NEWER = "SELECT * FROM balls WHERE dataset = :dataset AND seq >= :since"
@@ -165,3 +167,9 @@ VALUES (:dataset, :name, :version, :state, :fingerprints)
 ON CONFLICT (dataset, name) DO UPDATE SET version = excluded.version, state = excluded.state,
     fingerprints = excluded.fingerprints
 """
+
+FOR_SQLITE = {
+    # Else it looks every ball up that has a fitting u; the index alone says which are near.
+    NEAR: f"{_BALL} WHERE dataset = :dataset AND seq IN (SELECT seq FROM balls {_NEAR})"  # noqa: S608
+}
+"""Statements that SQLite is asked in other words."""

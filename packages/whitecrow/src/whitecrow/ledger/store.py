@@ -47,7 +47,7 @@ from whitecrow.ledger.database import Claim, Claims, Database, Session
 from whitecrow.ledger.migration import migrate
 from whitecrow.ledger.replay import rebuild_all
 from whitecrow.ledger.spatial import AddUp, Ball, Crowded, Geometry, Location, SpatialIndex, Weighed
-from whitecrow.ledger.statements import BY_QUESTION, CLAIMED, GIVE_UP, HASH, SHARE
+from whitecrow.ledger.statements import BY_QUESTION, CLAIMED, GIVE_UP, HASH, NO_NAME, SHARE
 from whitecrow.ledger.transaction import AccountTransaction, names
 from whitecrow.ledger.witness.guard import guard_of
 from whitecrow.privacy import Guarantee, Unit, ZeroConcentrated
@@ -564,7 +564,7 @@ class Ledger:
     def _foresee(self, order: ChargeRequest, session: Session, account: int) -> None:
         """Send the queries ahead that a reservation begins with."""
         asked, former = order.names
-        session.ahead(BY_QUESTION, dataset=account, asked=asked, former=former or asked)
+        session.ahead(BY_QUESTION, dataset=account, asked=asked, former=former or NO_NAME)
         session.ahead(SHARE, dataset=account, analyst=order.analyst)
         if order.location is not None:
             SpatialIndex(session, account, self._geometry).foresee(order.location, order.analyst)

@@ -277,7 +277,7 @@ class AccountTransaction:
         Where it was never asked, an answer under its ``former`` name is its answer. With
         ``before``, as it was before that entry, but for an answer.
         """
-        asked = {"asked": digest, "former": former or digest}
+        asked = {"asked": digest, "former": former or sql.NO_NAME}
         rows = self.session.rows(sql.BY_QUESTION, dataset=self.id, **asked)
         if not rows:  # a new question
             return None
