@@ -14,7 +14,7 @@ from benchmarks.common import emit, ratios, times_of
 from benchmarks.peers import PEERS
 
 from whitecrow import __version__
-from whitecrow.cli.check import NAMES
+from whitecrow_research.bench import NAMES
 
 ROOT = Path(__file__).parents[1]
 HELPERS = {"__init__", "__main__", "common", "peers", "postgres", "proxy", "runs", "service"}

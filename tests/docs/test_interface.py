@@ -13,10 +13,10 @@ import pytest
 import whitecrow
 from whitecrow.cli import COMMANDS
 from whitecrow.cli import whitecrow as terminal
-from whitecrow.cli.check import NAMES
 from whitecrow.demo import DATA
 from whitecrow.question import Question
 from whitecrow.questions import BUILT_IN, kinds, question_type
+from whitecrow_research.bench import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 _FILLED_IN = runpy.run_path(str(ROOT / "docs" / "_extensions" / "declared.py"))["filled_in"]

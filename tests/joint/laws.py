@@ -34,6 +34,7 @@ from whitecrow.publish.mechanism import begin, turn
 from whitecrow.screening.mechanism import ActiveCounts
 from whitecrow_audit.verify.lookahead import cell_law
 from whitecrow_audit.verify.point_sets import law as count_law
+from whitecrow_audit.verify.subspaces import top_pmf
 from whitecrow_audit.verify.tape import Silent
 
 Law = Mapping[Hashable, float]
@@ -119,7 +120,7 @@ def _subspaces(question: Any, *both: Any) -> Iterator[Part]:
         yield counted, other
         return
     one, two = (
-        noise_laws.top_pmf(
+        top_pmf(
             [Fraction(n, cap) for n, cap in zip(facts.exact_outliers, facts.caps, strict=True)],
             facts.eta,
             question.top,
@@ -133,7 +134,7 @@ def _subspace_counted(facts: Any) -> Law:
     """Which subspace is drawn, and how many outliers it is said to have."""
     worth = [Fraction(n, cap) for n, cap in zip(facts.exact_outliers, facts.caps, strict=True)]
     found: dict[Hashable, float] = {}
-    for (place,), chance in noise_laws.top_pmf(worth, facts.eta, 1).items():
+    for (place,), chance in top_pmf(worth, facts.eta, 1).items():
         count = facts.count(place)
         law = count_law(count.exact_outliers, count.exact_sensitivity, count.calibration)
         found.update({(place, number): chance * p for number, p in law.items()})

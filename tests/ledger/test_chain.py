@@ -129,6 +129,7 @@ INDEX_TAMPERINGS = {
     "UPDATE sheets SET sensitive = '0', differential = '0'": "keeps of its sheets",
     "UPDATE sheets SET sensitive = '1/1000' WHERE analyst <> ''": "keeps of its sheets",
     "UPDATE sheets SET bands = ''": "keeps of its sheets",
+    "UPDATE sheets SET bands = substr(bands, 1, instr(bands, ':')) || 1": "keeps of its sheets",
     "DELETE FROM sheets": "keeps of its sheets",
     "UPDATE balls SET depths = '1/9 1/9 1/9 1/9'": "keeps of its sheets",
     "DELETE FROM unsettled": "spends without an answer",

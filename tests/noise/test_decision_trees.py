@@ -20,6 +20,7 @@ from whitecrow.noise import _exact, _integers, laws
 from whitecrow.noise._choice import choose, flip_in_order, level_table, top
 from whitecrow.noise._exact import Table, exp_neg, logistic, toss
 from whitecrow.noise._integers import CoreTail, Gaussian, Geometric, two_sided
+from whitecrow_audit.verify.subspaces import top_pmf
 
 
 def _coin_bounds(interval):
@@ -211,4 +212,4 @@ def test_peeling_has_the_law_of_repeated_choice_without_return(h):
     utilities, eta = [0, 1, 3, 1], F(1, 2)
     found, given_up = primitive_tree(lambda walk: tuple(top(utilities, eta, h, walk)), 1e-12)
     assert given_up < 1e-9
-    assert found == pytest.approx(laws.top_pmf(utilities, eta, h), abs=1e-9)
+    assert found == pytest.approx(top_pmf(utilities, eta, h), abs=1e-9)

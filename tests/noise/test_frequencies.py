@@ -16,6 +16,7 @@ from noise_tools import FALSE_ALARM, chi_square, geometric_pmf, two_samples
 from whitecrow import noise
 from whitecrow.noise import _choice, _integers, laws
 from whitecrow.noise.seeded import seeded
+from whitecrow_audit.verify.subspaces import top_pmf
 
 DRAWS = 20_000
 
@@ -83,7 +84,7 @@ def test_private_choices():
     ):
         pick = lambda draw=draw: draw(utilities, eta, source)  # noqa: E731
         assert _p_value(pick, law_of(utilities, eta).__getitem__, range(5), 5000) > FALSE_ALARM
-    law = laws.top_pmf(utilities, eta, 2)
+    law = top_pmf(utilities, eta, 2)
     pick = lambda: tuple(noise.top(utilities, eta, 2, source))  # noqa: E731
     assert _p_value(pick, law.__getitem__, law, 5000) > FALSE_ALARM
 

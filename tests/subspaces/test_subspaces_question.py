@@ -18,11 +18,11 @@ from whitecrow.data import Card, Column, read
 from whitecrow.errors import InvalidInput, TooCostly
 from whitecrow.limits import Limits, in_turn
 from whitecrow.neighbours import count_all, open_engine
-from whitecrow.noise import laws
 from whitecrow.noise.seeded import seeded
 from whitecrow.question import digest
 from whitecrow.questions import type_of
 from whitecrow.subspaces import Subspaces, gather, release
+from whitecrow_audit.verify.subspaces import top_pmf
 
 MODEL = DistanceAnomaly(beta=3, radius=0.3)
 CARD = Card(
@@ -163,7 +163,7 @@ def test_draws_follow_the_law():
     facts = facts_of(question)
     source = seeded(3)
     utilities = [Fraction(n, cap) for n, cap in zip(facts.exact_outliers, facts.caps, strict=True)]
-    law = laws.top_pmf(utilities, facts.eta, 2)
+    law = top_pmf(utilities, facts.eta, 2)
     drawn = Counter(
         tuple(facts.candidates.index(tuple(found)) for found in release(question, facts, source))
         for _ in range(20_000)

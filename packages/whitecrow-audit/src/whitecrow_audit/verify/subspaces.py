@@ -39,6 +39,27 @@ def _outliers(x: Database, columns: tuple[str, ...], beta: int, radius: float) -
     return sum(degree <= beta for degree in degrees(projected, radius))
 
 
+def top_pmf(utilities: Sequence[Fraction], eta: Fraction, h: int) -> dict[tuple[int, ...], float]:
+    """Return the probability of every ordered list of ``h`` indices; for few candidates.
+
+    Examples
+    --------
+    >>> top_pmf([0, 0], eta=1, h=2)
+    {(0, 1): 0.5, (1, 0): 0.5}
+    """
+    best = max(utilities)
+    weights = [math.exp(-float(eta * (best - utility))) for utility in utilities]
+    law = {}
+    for chosen in itertools.permutations(range(len(weights)), h):
+        probability = 1.0
+        left = set(range(len(weights)))
+        for index in chosen:
+            probability *= weights[index] / sum(weights[other] for other in left)
+            left.remove(index)
+        law[chosen] = probability
+    return law
+
+
 def ranking(question: Subspaces, eta: Fraction, x: Database) -> Mapping[Hashable, float]:
     """The exact law of the list of subspaces."""
     utilities = [
@@ -46,7 +67,7 @@ def ranking(question: Subspaces, eta: Fraction, x: Database) -> Mapping[Hashable
         for subspace, cap in zip(question.candidates(CARD), question.caps(CARD), strict=True)
     ]
     names = question.candidates(CARD)
-    law = laws.top_pmf(utilities, eta, question.top)
+    law = top_pmf(utilities, eta, question.top)
     return {tuple(names[i] for i in chosen): chance for chosen, chance in law.items()}
 
 

@@ -69,6 +69,7 @@ PACKAGED = {
     "verify": "whitecrow-audit",
     "audit": "whitecrow-audit",
     "papers": "whitecrow-research",
+    "bench": "whitecrow-research",
     "card import": "whitecrow-metadata",
     "card export": "whitecrow-metadata",
 }

@@ -1,10 +1,7 @@
-"""Commands that check and measure: ``warm``, ``attack``, ``bench``."""
+"""Commands that check and measure: ``warm`` and ``attack``."""
 
 from __future__ import annotations
 
-import importlib.util
-import subprocess
-import sys
 import time
 from typing import Any
 
@@ -13,7 +10,7 @@ import click
 from whitecrow._compiled import cache_folder
 from whitecrow.cli.files import FILE
 from whitecrow.cli.screen_output import Output
-from whitecrow.errors import InvalidInput, MissingExtra
+from whitecrow.errors import InvalidInput
 
 
 @click.command(epilog="Example: whitecrow warm")
@@ -145,24 +142,3 @@ def _value(
         raise InvalidInput("--joined needs --size, the number of records behind a release.")
     value = estimate_value(releases, size=size, first=joined, last=left, column=column)
     return vars(value), f"value  {value.value:.6g} (95 %: {value.low:.6g} to {value.high:.6g})"
-
-
-NAMES = (
-    *("ratios", "cold_start", "noise", "neighbours", "count", "count_error", "explain", "publish"),
-    *("learn", "detection", "ledger", "ledger_parts", "ledger_size", "screen", "screening"),
-    *("server", "server_fairness", "server_kills", "deadlines", "disk", "duckdb", "spark", "gpu"),
-)
-"""The benchmarks of a clone, each a ratio against a peer."""
-
-
-@click.command(epilog="Example: whitecrow bench noise --quick")
-@click.argument("name", type=click.Choice(NAMES))
-@click.option("--quick", is_flag=True, help="End within 50 seconds on 2 cores.")
-@click.pass_context
-def bench(ctx: click.Context, name: str, quick: bool) -> None:
-    """Measure one kernel against the best peer in the same run."""
-    sys.path.insert(0, "")
-    if importlib.util.find_spec("benchmarks") is None:
-        raise MissingExtra("The benchmarks are not installed; run this in a clone of the project.")
-    arguments = [sys.executable, "-m", f"benchmarks.{name}", *(["--quick"] if quick else [])]
-    ctx.exit(subprocess.run(arguments, check=False).returncode)

@@ -143,13 +143,17 @@ def _layout(connection: Connection) -> None:
         connection.exec_driver_sql("DROP TABLE whitecrow_moved")
 
 
+def _sizes(connection: Connection) -> None:
+    """Do nothing: sizes of balls are told finer from here on, and older versions misread them."""
+
+
 LEDGER = Versions(
     # The table's name is that of the tool which wrote it first.
     Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True)).c[
         "version_num"
     ],
     METADATA.create_all,
-    (_failures, _indexes, _witness, _closures, _holders, _layout),
+    (_failures, _indexes, _witness, _closures, _holders, _layout, _sizes),
     lock=748392015,
 )
 """The ledger's tables."""

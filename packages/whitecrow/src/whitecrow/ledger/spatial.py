@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -136,11 +136,15 @@ Place = tuple[str, int, float, float]
 """Where a ball is looked up: its sheet, the band of its size, and two coordinates."""
 
 
+Bands = Mapping[int, int]
+"""The sizes of balls on a sheet: of each band the largest reach, in sixteenths of the widest."""
+
+
 @dataclass(frozen=True)
 class Sheet:
     """What is kept of a sheet: the sizes of its balls, the prices of four tallies."""
 
-    bands: frozenset[int]
+    bands: Bands
     prices: tuple[Fraction, ...]
 
 
@@ -173,7 +177,8 @@ class SpatialIndex:
         """Send the queries ahead that weighing a ball begins with, among balls of its size."""
         keys, name = self._keys(location), self._geometry.sheet(location)
         self.session.ahead(sql.SHEET, **self._of_sheet(name, analyst))
-        self.session.ahead(sql.NEAR, **self._near(name, _band(keys[2]), keys))
+        band = _band(keys[2])
+        self.session.ahead(sql.NEAR, **self._near(name, band, _part(keys[2], band), keys))
 
     def weigh(
         self,
@@ -224,47 +229,40 @@ class SpatialIndex:
     def _depths(self, ball: Ball, met: list[Ball] | None, prices: Sequence[Fraction]) -> Depths:
         """The depth of a new ball in each tally; tallies that are alike are computed once."""
         cached: dict[tuple[tuple[int, ...], Fraction], Fraction] = {}
-        depths: list[Fraction | None] = []
-        for tally, price in enumerate(prices):
+
+        def bound(tally: int, price: Fraction) -> Fraction | None:
             if tally % 2 == 0 and not ball.everyone:
-                depths.append(None)
-                continue
-            if met is not None and not met:
-                depths.append(ball.epsilon)
-                continue
+                return None
             most = price + ball.epsilon  # one more ball adds no more than its own epsilon
             if met is None:
-                depths.append(most)
-                continue
+                return most
             shown = in_tally(tally, ball.analyst, met)
-            key = tuple(id(other) for other in shown), price
+            key = tuple(map(id, shown)), price
             if key not in cached:
                 cached[key] = min(most, self.depth(ball, shown, price))
-            depths.append(cached[key])
-        return tuple(depths)
+            return cached[key]
+
+        return tuple(bound(tally, price) for tally, price in enumerate(prices))
 
     def depth(self, ball: Ball, met: list[Ball], enough: Fraction) -> Fraction:
         """Bound the sum at any point of a ball."""
         weights = [(other.location, other.epsilon) for other in met]
-        return self._geometry.depth(ball.location, ball.epsilon, weights, enough)
+        depth = self._geometry.depth
+        return depth(ball.location, ball.epsilon, weights, enough) if met else ball.epsilon
 
     def touched(
-        self,
-        name: str,
-        bands: Iterable[int],
-        ball: Ball,
-        pending: Sequence[tuple[Ball, Weighed]] = (),
+        self, name: str, bands: Bands, ball: Ball, pending: Sequence[tuple[Ball, Weighed]] = ()
     ) -> list[Ball] | None:
         """The balls that touch one; None if there are too many to look at."""
         keys = self._keys(ball.location)
         # Those of the batch are looked up as they will be once they are asked: as many at most.
-        windows = {band: _window(keys, band) for band in {w.place[1] for _, w in pending}}
+        windows = {band: _window(keys, band, 16) for band in {w.place[1] for _, w in pending}}
         balls = [
             other
             for other, weighed in pending
             if _in(windows[weighed.place[1]], *weighed.place[2:])
         ]
-        queries = [self._near(name, band, keys) for band in sorted(bands)]
+        queries = [self._near(name, band, part, keys) for band, part in sorted(bands.items())]
         for query in queries:
             self.session.ahead(sql.NEAR, **query)
         for query in queries:
@@ -282,10 +280,10 @@ class SpatialIndex:
         near = self._geometry.touching(ball.location, [other.location for other in balls])
         return [other for other, is_near in zip(balls, near, strict=True) if is_near]
 
-    def _near(self, name: str, band: int, keys: Keys) -> dict[str, Any]:
+    def _near(self, name: str, band: int, part: int, keys: Keys) -> dict[str, Any]:
         """What is asked for to find the balls of a band that one may touch."""
         at = {"dataset": self.dataset, "sheet": name, "band": band}
-        sides = zip(_SIDES, _window(keys, band), strict=True)
+        sides = zip(_SIDES, _window(keys, band, part), strict=True)
         return {**at, **dict(sides), "most": MOST_TOUCHED + 1}
 
     # Writing
@@ -311,9 +309,15 @@ class SpatialIndex:
             price if depth is None or depth <= price else depth
             for price, depth in zip(sheet.prices, weighed.depths, strict=True)
         )
-        if band not in sheet.bands or prices != sheet.prices:
-            grown = Sheet(sheet.bands | {band}, prices)
+        known, part = sheet.bands.get(band, 0), self.part(ball)
+        if known < part or prices != sheet.prices:
+            grown = Sheet({**sheet.bands, band: max(known, part)}, prices)
             self.write(name, ball.analyst, grown, sheet)
+
+    def part(self, ball: Ball) -> int:
+        """How large a ball is among those of its band."""
+        reach = self._keys(ball.location)[2]
+        return _part(reach, _band(reach))
 
     def _keys(self, location: Location) -> Keys:
         """The coordinates of a ball, which is looked at several times in a row."""
@@ -345,14 +349,14 @@ class SpatialIndex:
             for row in (shared, own)
             for line in _LINES
         )
-        return Sheet(frozenset(map(int, shared.bands.split() if shared else ())), prices)
+        return Sheet(_bands(shared.bands) if shared else {}, prices)
 
     def _of_sheet(self, name: str, analyst: str) -> dict[str, Any]:
         return {"dataset": self.dataset, "sheet": name, "analyst": analyst}
 
     def write(self, name: str, analyst: str, sheet: Sheet, before: Sheet) -> None:
         """Keep what became of a sheet, where it changed; sizes are everybody's."""
-        bands = " ".join(map(str, sorted(sheet.bands)))
+        bands = " ".join(f"{band}:{part}" for band, part in sorted(sheet.bands.items()))
         for whose, lines in ((_EVERYBODY, slice(0, 2)), (analyst, slice(2, 4))):
             grown = not whose and sheet.bands != before.bands
             if grown or sheet.prices[lines] != before.prices[lines]:
@@ -377,10 +381,21 @@ def _band(reach: float) -> int:
     return max(-_ENDLESS, math.frexp(reach)[1])
 
 
-def _window(keys: Keys, band: int) -> tuple[float, float, float, float]:
+def _part(reach: float, band: int) -> int:
+    """How many sixteenths of the widest reach of its band a reach has at the most."""
+    return 16 if band == _ENDLESS else max(1, math.ceil(math.ldexp(reach, 4 - band)))
+
+
+def _bands(text: str) -> Bands:
+    """Read sizes; older versions wrote no sixteenths."""
+    pairs = (each.partition(":") for each in text.split())
+    return {int(band): int(part or 16) for band, _, part in pairs}
+
+
+def _window(keys: Keys, band: int, part: int) -> tuple[float, float, float, float]:
     """Between which coordinates the balls of a band lie that a ball with these keys may touch."""
     u, v, reach, rounding = keys
-    wide = _widest(band) + reach + rounding
+    wide = _widest(band) * part / 16 + reach + rounding
     if not math.isfinite(wide):
         return -_FAR, _FAR, -_FAR, _FAR
     return u - wide, u + wide, v - wide, v + wide
@@ -484,7 +499,7 @@ def _deepest(counts: Counter[tuple[str, str]], analyst: str) -> list[Fraction]:
     return most
 
 
-def _refreshed(index: SpatialIndex, name: str, bands: Iterable[int], ball: Ball) -> str | None:
+def _refreshed(index: SpatialIndex, name: str, bands: Bands, ball: Ball) -> str | None:
     """Compute a ball's depths anew, from the balls that were asked before it, and write them."""
     met = index.touched(name, bands, ball)
     if met is None:
@@ -512,12 +527,12 @@ def rows(index: SpatialIndex) -> Iterator[tuple[Ball, Place, Depths]]:
         after = batch[-1].seq
 
 
-def stored_sheets(index: SpatialIndex) -> dict[tuple[str, str], tuple[Located, frozenset[int]]]:
+def stored_sheets(index: SpatialIndex) -> dict[tuple[str, str], tuple[Located, Bands]]:
     """What is kept of each sheet, everybody's under the empty name: its price and its bands."""
     return {
         (row.sheet, row.analyst): (
             Located(Fraction(row.differential), Fraction(row.sensitive)),
-            frozenset(map(int, row.bands.split())),
+            _bands(row.bands),
         )
         for row in index.session.rows(sql.SHEETS, dataset=index.dataset)
     }
@@ -528,12 +543,13 @@ class Sheets:
 
     def __init__(self) -> None:
         self._most: dict[tuple[str, str], Located] = {}
-        self._bands: dict[str, set[int]] = {}
+        self._bands: dict[str, dict[int, int]] = {}
 
-    def add(self, ball: Ball, place: Place, depths: Depths) -> None:
+    def add(self, ball: Ball, place: Place, depths: Depths, part: int) -> None:
         """Count a ball with the depths that are kept of it."""
         name, band, *_ = place
-        self._bands.setdefault(name, set()).add(band)
+        bands = self._bands.setdefault(name, {})
+        bands[band] = max(part, bands.get(band, 0))
         for analyst, lines in (("", depths[:2]), (ball.analyst, depths[2:])):
             most = self._most.get((name, analyst), Located())
             differential, sensitive = (depth or _ZERO for depth in lines)
@@ -541,14 +557,16 @@ class Sheets:
                 max(most.differential, differential), max(most.sensitive, sensitive)
             )
 
-    def differ(self, stored: dict[tuple[str, str], tuple[Located, frozenset[int]]]) -> bool:
+    def differ(self, stored: dict[tuple[str, str], tuple[Located, Bands]]) -> bool:
         """Whether a sheet is kept that its balls do not make."""
-        nothing: tuple[Located, frozenset[int]] = (Located(), frozenset())
+        nothing: tuple[Located, Bands] = (Located(), {})
         for name, analyst in {*stored, *self._most}:
             price, bands = stored.get((name, analyst), nothing)
             most = self._most.get((name, analyst), Located())
             # An analyst's price may stay above when another one's ball was given back.
-            if not analyst and (price != most or not bands >= self._bands.get(name, set())):
+            own = self._bands.get(name, {}).items()
+            smaller = any(bands.get(band, 0) < part for band, part in own)
+            if not analyst and (price != most or smaller):
                 return True
             if price.differential < most.differential or price.sensitive < most.sensitive:
                 return True

@@ -147,8 +147,10 @@ def charge(
     if order.location is not None:
         index = SpatialIndex(account.session, account.id, geometry)
         ball = Ball.of(order.location, price, order.analyst, account.seq + 1)
-        if known is not None and account.hash_of(known.seq - 1) != known.head:
-            known = None  # a restore has replaced what it was weighed beside
+        if known is not None:
+            newest = account.entry(known.seq - 1)
+            if newest is None or newest.hash != known.head:
+                known = None  # a restore has replaced what it was weighed beside
         weighed = index.weigh(ball, quick=True, known=known)
         extra, own = weighed.extra, weighed.own
         body["extra"] = {"dataset": extra.to_json(), "analyst": own.to_json()}
@@ -220,10 +222,7 @@ def clear_holder(session: Session, account: int, seq: int, holder: str) -> None:
 
 
 def weigh(account: AccountTransaction, order: ChargeRequest, geometry: Geometry) -> Weighed | None:
-    """Find out what an order's ball adds, however long that takes; for a transaction that reads.
-
-    None if the question was asked before.
-    """
+    """Find out what the ball of a new order adds, in a transaction that reads for as long."""
     if account.outcome(*order.names) is not None:
         return None
     price = in_unit(order.price, account.spent.unit)

@@ -122,13 +122,6 @@ class AccountTransaction:
                 "what was answered then would be answered again, differently."
             )
 
-    def hash_of(self, seq: int) -> str | None:
-        """The hash of an entry; None if there is none."""
-        if seq == self.seq:
-            return self.head
-        entry = self.entry(seq)
-        return None if entry is None else entry.hash
-
     # Writing
 
     def append(

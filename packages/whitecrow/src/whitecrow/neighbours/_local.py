@@ -7,7 +7,6 @@ import threading
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from whitecrow._arrays import Counts, Matrix
 from whitecrow._compiled import KERNELS
@@ -15,9 +14,9 @@ from whitecrow.neighbours._engine import LocalRecords, sparse_rows
 from whitecrow.neighbours.cells import GRID_COLUMNS
 from whitecrow.neighbours.index import Arranged, Progress, arranged
 from whitecrow.neighbours.plans import (
+    CountsByForm,
     checked_cap,
     checked_data,
-    checked_records,
     count_every,
     count_indexed,
     count_records,
@@ -35,7 +34,7 @@ _MEMORY = 1 << 30  # how many bytes the indexes built because of questions may t
 _MOST_SPACES = 10_000  # how many sets of columns are counted until one of them is asked about often
 
 
-class LocalEngine:
+class LocalEngine(CountsByForm):
     """Counts neighbours in one dataset.
 
     A few questions are answered by looking at all records; when more come, an index over their
@@ -65,19 +64,6 @@ class LocalEngine:
         space = _space(neighbour_relation)
         if self._indexes.get(space) is None:
             self._build(space, fixed=True)
-
-    def neighbours(
-        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
-    ) -> Counts:
-        asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
-        return self._count(asked, neighbour_relation, neighbour_relation.form(), cap)
-
-    def copies(
-        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
-    ) -> Counts:
-        asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        same = neighbour_relation.form().same_place
-        return self._count(asked, neighbour_relation, same, cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         form, space = neighbour_relation.form(), _space(neighbour_relation)

@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from whitecrow._arrays import Counts, Matrix
 from whitecrow.data.warehouse import Asked, RemoteDataset, Yields
 from whitecrow.neighbours import _pivots as pivots
 from whitecrow.neighbours import cells
 from whitecrow.neighbours.index import near_together
-from whitecrow.neighbours.plans import checked_cap, checked_records, count_records
+from whitecrow.neighbours.plans import CountsByForm, checked_cap, count_records
 from whitecrow.neighbours.relation import Form, NeighbourRelation
 from whitecrow.neighbours.work import (
     GATHERED,
@@ -56,7 +55,7 @@ class Bounds:
     moved: int = 2
 
 
-class RemoteEngine:
+class RemoteEngine(CountsByForm):
     """Counts neighbours among records that stay in their warehouse."""
 
     def __init__(self, dataset: RemoteDataset, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - a frozen value
@@ -66,19 +65,6 @@ class RemoteEngine:
 
     def __repr__(self) -> str:
         return "<RemoteEngine: records elsewhere>"
-
-    def neighbours(
-        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
-    ) -> Counts:
-        asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
-        return self._few(asked, neighbour_relation.columns, neighbour_relation.form(), cap)
-
-    def copies(
-        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
-    ) -> Counts:
-        asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        same = neighbour_relation.form().same_place
-        return self._few(asked, neighbour_relation.columns, same, cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record.
@@ -96,8 +82,11 @@ class RemoteEngine:
         outcomes = (plan(self, neighbour_relation, sample, cap) for plan in _PLANS)
         return next(answer for answer in outcomes if answer is not None)
 
-    def _few(self, asked: Matrix, columns: tuple[str, ...], form: Form, cap: int | None) -> Counts:
+    def _count(
+        self, asked: Matrix, relation: NeighbourRelation, form: Form, cap: int | None
+    ) -> Counts:
         """Count for a batch of records, where the records are."""
+        columns = relation.columns
         limit = checked_cap(cap, self._about(columns), "engine")
         if limit == 0 or len(asked) == 0:
             return np.zeros(len(asked), np.int64)
@@ -174,7 +163,7 @@ class RemoteEngine:
         chosen = pivots.choose(form.placed(sample), form, size, cap)
         covers: tuple[Group, ...] = ()
         if chosen.inner:
-            held = self._count(chosen.inner, cap, everything)
+            held = self._in_groups(chosen.inner, cap, everything)
             covers = chosen.holding(held >= cap)
         share_open = chosen.open if covers else 1.0
         shares = max(1, math.ceil(1.25 * (share_open + 0.001) * size / self._bounds.asked))
@@ -214,7 +203,9 @@ class RemoteEngine:
 
     def _count_in_batches(self, form: Form, asking: Matrix, cap: int, query: Asked) -> Counts:
         """Count for many records, so many at a time as may be sent out together."""
-        return self._in_steps(asking, lambda some: self._count((Group(form, some),), cap, query))
+        return self._in_steps(
+            asking, lambda some: self._in_groups((Group(form, some),), cap, query)
+        )
 
     def _in_steps(self, asking: Matrix, count: Callable[[Matrix], Counts]) -> Counts:
         """Count for some records after others, near ones together."""
@@ -225,7 +216,7 @@ class RemoteEngine:
             counts[some] = count(asking[some])
         return counts
 
-    def _count(self, groups: tuple[Group, ...], cap: int, query: Asked) -> Counts:
+    def _in_groups(self, groups: tuple[Group, ...], cap: int, query: Asked) -> Counts:
         """Count close records among those of a query, where they are."""
         work = Counting(groups, cap, self._warehouse.spread)
         asked = sum(len(group.asked) for group in groups)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from numpy.typing import ArrayLike
-
 from whitecrow._arrays import Counts, Matrix
 from whitecrow.neighbours._engine import LocalRecords, sparse_rows
 from whitecrow.neighbours._tiles import Scattered
 from whitecrow.neighbours.devices import Device, find_device
 from whitecrow.neighbours.index import Progress
-from whitecrow.neighbours.plans import checked_cap, checked_data, checked_records
+from whitecrow.neighbours.plans import CountsByForm, checked_cap, checked_data
 from whitecrow.neighbours.relation import Form, NeighbourRelation
 
 
-class GpuEngine:
+class GpuEngine(CountsByForm):
     """Counts neighbours in one dataset on a GPU, through CuPy or PyTorch.
 
     The records of the columns asked about last stay on the GPU.
@@ -33,18 +31,6 @@ class GpuEngine:
 
     def __repr__(self) -> str:
         return f"<GpuEngine on {self.device.name}: records withheld>"
-
-    def neighbours(
-        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
-    ) -> Counts:
-        asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
-        return self._count(asked, neighbour_relation, neighbour_relation.form(), cap)
-
-    def copies(
-        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
-    ) -> Counts:
-        asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        return self._count(asked, neighbour_relation, neighbour_relation.form().same_place, cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         data = self._scattered(neighbour_relation)

@@ -34,7 +34,7 @@ from whitecrow.neighbours.index import (
     count_in,
     count_together,
 )
-from whitecrow.neighbours.relation import SQUARES, Form, measures
+from whitecrow.neighbours.relation import SQUARES, Form, NeighbourRelation, measures
 
 
 def give_back() -> None:
@@ -228,6 +228,29 @@ def checked_records(records: ArrayLike, width: int, owner: str) -> Matrix:
     if values.ndim != 2 or values.shape[1] != width:
         raise invalid(owner, "records", f"have {width} numbers each", values.shape)
     return _finite(values, owner, "records")
+
+
+class CountsByForm:
+    """Counts around records that are asked about: what two questions of every engine come to."""
+
+    def _count(
+        self, asked: Matrix, relation: NeighbourRelation, form: Form, cap: int | None
+    ) -> Counts:
+        raise NotImplementedError
+
+    def neighbours(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
+        """Count the records that are close to each of these, up to a cap."""
+        asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
+        return self._count(asked, neighbour_relation, neighbour_relation.form(), cap)
+
+    def copies(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
+        """Count the records that are at the place of each of these, up to a cap."""
+        asked = checked_records(records, len(neighbour_relation.columns), "copies")
+        return self._count(asked, neighbour_relation, neighbour_relation.form().same_place, cap)
 
 
 def checked_cap(cap: int | None, size: int, owner: str) -> int:

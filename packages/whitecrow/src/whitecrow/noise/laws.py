@@ -8,7 +8,6 @@ probabilities are enclosed between fractions in ``tests/noise/bounds.py``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
 from math import ceil, exp, expm1, log, pi, sqrt
 from statistics import NormalDist
 
@@ -122,27 +121,6 @@ def permute_and_flip_pmf(utilities: Sequence[Real], eta: Real) -> list[float]:
     factors = 1 - times[:, None] * coins[None, :]
     others = (np.delete(factors, index, axis=1).prod(axis=1) for index in range(len(coins)))
     return [float(coin * (weights / 2) @ tails) for coin, tails in zip(coins, others, strict=True)]
-
-
-def top_pmf(utilities: Sequence[Real], eta: Real, h: int) -> dict[tuple[int, ...], float]:
-    """Return the probability of every ordered list of ``h`` indices; for few candidates.
-
-    Examples
-    --------
-    >>> top_pmf([0, 0], eta=1, h=2)
-    {(0, 1): 0.5, (1, 0): 0.5}
-    """
-    best = max(utilities)
-    weights = [exp(-float(eta * (best - utility))) for utility in utilities]
-    law = {}
-    for chosen in permutations(range(len(weights)), h):
-        probability = 1.0
-        left = set(range(len(weights)))
-        for index in chosen:
-            probability *= weights[index] / sum(weights[other] for other in left)
-            left.remove(index)
-        law[chosen] = probability
-    return law
 
 
 # -- heavy tails, rounded --
