@@ -12,6 +12,7 @@ installed.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import queue
 import sqlite3
@@ -43,21 +44,31 @@ def records(size: int) -> pa.Table:
     return pa.table({name: draw.normal(0, 5, size) for name in COLUMNS})
 
 
-def bare_pairs(path: Path, count: int) -> Spans:
-    """When pairs of the smallest durable commits began and ended."""
+def bare_store(path: Path | str) -> sqlite3.Connection:
+    """The smallest store whose commits survive a power cut."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("CREATE TABLE t (a)")
+    return connection
+
+
+def bare_pair(connection: sqlite3.Connection) -> None:
+    """Two of the smallest durable commits."""
+    for _ in range(2):
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.execute("COMMIT")
+
+
+def bare_pairs(path: Path, count: int) -> Spans:
+    """When pairs of the smallest durable commits began and ended."""
     spans = []
-    for _ in range(count):
-        start = time.perf_counter()
-        for _ in range(2):
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("INSERT INTO t VALUES (1)")
-            connection.execute("COMMIT")
-        spans.append((start, time.perf_counter()))
-    connection.close()
+    with contextlib.closing(bare_store(path)) as connection:
+        for _ in range(count):
+            start = time.perf_counter()
+            bare_pair(connection)
+            spans.append((start, time.perf_counter()))
     return spans
 
 

@@ -8,19 +8,24 @@ of a round.
 
 `ratio_wide_20000` and `ratio_narrow_20000` are counts for all of 20,000 records with seven columns
 against scipy's tree at two radii, `ratio_wide_60000` and `ratio_narrow_60000` of 60,000 with
-twelve; `cover_over_count` is the time of a cover by balls over that of a count.
+twelve; `cover_over_count` is the time of a cover by balls over that of a count, `ask_over_commits`
+that of a question through an account over that of two bare commits, both in memory.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 
 import numpy as np
 
+import whitecrow as wc
 from benchmarks.common import emit, parser, times_of
+from benchmarks.ledger import COLUMNS, MODEL, bare_pair, bare_store, opened, records
 from benchmarks.neighbours import case
 from benchmarks.peers import scipy_tree
 from whitecrow.counting.ball_cover import PEELING, ball_cover
@@ -71,6 +76,20 @@ def against_tree(n: int, d: int) -> Iterator[Ratio]:
         yield Ratio(f"ratio_{name}_{n}", ours, partial(peer, some, radius), n / len(some))
 
 
+@contextmanager
+def an_ask() -> Iterator[Ratio]:
+    """Compare an ask through an account with the commits that it cannot do without."""
+    points = itertools.count(1000)
+
+    def ask(curator: wc.Curator) -> None:
+        record = dict.fromkeys(COLUMNS, 3.0 * next(points))
+        curator.ask(wc.Identify(record, model=MODEL, epsilon="1/1000"))
+
+    # In memory: what the system's disk asks of the processor differs from moment to moment.
+    with closing(bare_store(":memory:")) as store, opened("sqlite://", records(10_000)) as curator:
+        yield Ratio("ask_over_commits", partial(bare_pair, store), partial(ask, curator))
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser(__doc__ or "").parse_args(argv)
@@ -79,14 +98,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parallel.limit(1)  # two threads of one core take more processor time than one
     points = np.random.default_rng(0).standard_t(5, size=(4_000, 5))
     cover, count = partial(ball_cover, points, 1.0), partial(count_all, points, 2.0)
-    lines = [
-        *against_tree(20_000, 7),
-        *against_tree(60_000, 12),
-        Ratio("cover_over_count", count, cover),
-    ]
-    for _ in range(_ROUNDS):
-        for line in lines:
-            line.measure()
+    with an_ask() as asking:
+        lines = [
+            *against_tree(20_000, 7),
+            *against_tree(60_000, 12),
+            Ratio("cover_over_count", count, cover),
+            asking,
+        ]
+        for _ in range(_ROUNDS):
+            for line in lines:
+                line.measure()
     for line in lines:
         emit(line.name, *line.values)
 
