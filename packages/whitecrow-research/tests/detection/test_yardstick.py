@@ -14,7 +14,7 @@ from whitecrow_research.detection.measures import mean_ranks, paired, roc_auc
 from whitecrow_research.detection.mst import synthetic
 from whitecrow_research.detection.page import BEGIN, END, write
 from whitecrow_research.detection.pictures import critical_difference
-from whitecrow_research.detection.private import SETTINGS, Setting, scored
+from whitecrow_research.detection.private import ABLATIONS, SETTINGS, Setting, scored
 from whitecrow_research.detection.report import About
 from whitecrow_research.detection.run import run
 from whitecrow_research.detection.sets import Known, find, split
@@ -51,6 +51,25 @@ def test_a_detector_is_added_by_one_function_and_private_ones_find_what_it_finds
     lines = {path.name: path.read_text() for path in kept.iterdir()}
     assert run(sets, kept, detectors, seeds=1, jobs=1) == results
     assert {path.name: path.read_text() for path in kept.iterdir()} == lines
+
+
+def test_every_rule_of_the_score_can_be_taken_out(folder: Path) -> None:
+    sets = {"blob": find([folder])["blob"]}
+    results = run(sets, folder / "kept", ["(1, 1e-6)", *ABLATIONS], seeds=1, jobs=1)
+    assert all(len(rows["blob"]) == 1 for rows in results.values())
+
+
+def failing(train: Matrix, test: Matrix, seed: int) -> Matrix:
+    raise ZeroDivisionError
+
+
+def test_what_fails_stops_the_run_and_keeps_what_was_done(folder: Path) -> None:
+    sets, kept, added = find([folder]), folder / "kept", {"far": far, "failing": failing}
+    run(sets, kept, ["far"], seeds=1, jobs=2, added=added)
+    with pytest.raises(ZeroDivisionError):
+        run(sets, kept, ["far", "failing"], seeds=40, jobs=2, added=added)
+    done = run(sets, kept, ["far"], seeds=40, jobs=1, added=added, minutes=0.0)["far"]
+    assert 3 <= sum(map(len, done.values())) < 60
 
 
 def test_a_run_that_was_stopped_goes_on_and_other_code_is_learned_anew(folder: Path) -> None:

@@ -73,7 +73,7 @@ def _families_but(wanted: Callable[[Family], bool]) -> AbstractContextManager[ob
         more = sum(count for _, count in every) / sum(count for _, count in chosen)
         return tuple((family, round(count * more)) for family, count in chosen)
 
-    return patch("whitecrow.learning.training.families", some)
+    return patch("whitecrow.learning.question.families", some)
 
 
 def _without_ranks() -> AbstractContextManager[object]:

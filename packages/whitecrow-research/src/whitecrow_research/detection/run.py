@@ -206,8 +206,10 @@ def _mapped(
         return
     with ProcessPoolExecutor(jobs) as pool:
         waiting = {pool.submit(_results, task) for task in tasks}
-        for done in as_completed(waiting):
-            yield done.result()
-            if time.monotonic() >= end:
-                pool.shutdown(wait=False, cancel_futures=True)
-                return
+        try:
+            for done in as_completed(waiting):
+                yield done.result()
+                if time.monotonic() >= end:
+                    return
+        finally:  # also after a failure: what follows would be computed for nobody
+            pool.shutdown(wait=False, cancel_futures=True)
