@@ -69,8 +69,8 @@ def failing(train: Matrix, test: Matrix, seed: int) -> Matrix:
 def test_what_fails_stops_the_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What follows would be computed, and thrown away."""
     monkeypatch.setenv("CALLS", str(folder / "calls"))
+    sets = find([folder])
     with pytest.raises(ZeroDivisionError):
-        sets = find([folder])
         run(sets, folder / "kept", ["failing"], seeds=100, jobs=2, added={"failing": failing})
     assert len((folder / "calls").read_text()) < 100
 
