@@ -103,9 +103,9 @@ def test_a_crowd_is_weighed_before_the_write_transaction(
 
         return plain_write(noted)
 
-    def depth(self: Any, ball: Any, epsilon: Any, met: Any, enough: Any) -> Any:
+    def depth(self: Any, ball: Any, epsilon: Any, met: Any, enough: Any, *more: Any) -> Any:
         weighed.append((bool(writing), len(met)))
-        return plain_depth(self, ball, epsilon, met, enough)
+        return plain_depth(self, ball, epsilon, met, enough, *more)
 
     monkeypatch.setattr(ledger.database, "write", write)
     monkeypatch.setattr(type(BALLS), "depth", depth)

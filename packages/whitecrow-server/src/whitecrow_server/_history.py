@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from whitecrow.curator.opening import advanced
+from whitecrow.curator.opening import Recognition
+from whitecrow.data import Card
+from whitecrow.ledger import Ledger
+from whitecrow.neighbours import open_data
 from whitecrow.report import account_page
 from whitecrow_server._logs import told
 from whitecrow_server._people import Person
@@ -94,3 +98,32 @@ def counted(store: Store, dataset: str) -> dict[str, int]:
     """How many replies about a dataset were late, by kind."""
     query = select(overruns.c.kind, overruns.c.number).where(overruns.c.dataset == dataset)
     return {row.kind: row.number for row in store.rows(query)}
+
+
+def advanced(
+    source: object,
+    *,
+    card: Card | None,
+    engine: str,
+    ledger: Ledger,
+    account: str,
+    reason: str,
+    growth: str | None = None,
+    actor: str = "",
+) -> int:
+    """Look at records and record them as the next revision of an account, without opening it.
+
+    For a service, whose workers open the records themselves when told to. A file is only hashed;
+    the rows of a query are read here once.
+    """
+    seen = Recognition(source, engine=engine, recording=True)
+    with ExitStack() as opened_here:
+        dataset = None
+        if seen.files is None:
+            watch = None if seen.rows is None else seen.rows.add
+            dataset, _ = open_data(source, card, engine, watch=watch)
+            opened_here.callback(dataset.close)
+        fingerprint = seen.fingerprint(dataset, ledger, account)
+    return seen.bound(
+        ledger, account, fingerprint, card=card, advance=reason, growth=growth, actor=actor
+    ).revision

@@ -361,35 +361,6 @@ def _missing(where: Ledger | str | Path) -> bool:
     return file is not None and not os.path.exists(file) and os.path.isdir(file.absolute().parent)  # noqa: PTH110, PTH112 - they do not raise
 
 
-def advanced(
-    source: object,
-    *,
-    card: Card | None,
-    engine: str,
-    ledger: Ledger,
-    account: str,
-    reason: str,
-    growth: str | None = None,
-    actor: str = "",
-) -> int:
-    """Look at records and record them as the next revision of an account, without opening it.
-
-    For a service, whose workers open the records themselves when told to. A file is only hashed;
-    the rows of a query are read here once.
-    """
-    seen = Recognition(source, engine=engine, recording=True)
-    with ExitStack() as opened_here:
-        dataset = None
-        if seen.files is None:
-            watch = None if seen.rows is None else seen.rows.add
-            dataset, _ = open_data(source, card, engine, watch=watch)
-            opened_here.callback(dataset.close)
-        fingerprint = seen.fingerprint(dataset, ledger, account)
-    return seen.bound(
-        ledger, account, fingerprint, card=card, advance=reason, growth=growth, actor=actor
-    ).revision
-
-
 def is_private(ledger: Ledger | str | Path) -> bool:
     """Whether nobody else can open the accounts: a new ledger in memory, not yet in any hands."""
     return isinstance(ledger, str) and ledger in ("sqlite://", "sqlite:///:memory:")

@@ -154,11 +154,13 @@ class Weighed:
 
     # The new ball's, in each tally; None in a differential tally if its promise is not to all.
     depths: Depths
+    bounds: Depths | None  # those, beside no price; None if it touches too many
     # extra, own: What it adds to the dataset's account and to the analyst's.
     extra: Located
     own: Located
     sheet: Sheet  # what was kept of its sheet then
     place: Place  # where the ball is looked up: sheet, size and two coordinates
+    part: int  # how large it is among those of its band
     seq: int  # the entry that was to be the ball's
     many: bool = False  # whether so many balls touch it that it should be weighed beforehand
     head: str = ""  # the end of the chain then
@@ -201,45 +203,45 @@ class SpatialIndex:
         before: Sequence[tuple[Ball, Weighed]] = ()
         if pending is not None:
             prices, before = pending.prices(name, ball.analyst, prices), pending.on(name)
-        if known is not None:
-            newer = self.session.rows(sql.NEWER, dataset=self.dataset, since=known.seq)
-            since = self._touching(ball, [ball_of(row) for row in newer if row.sheet == name])
-            depths: Depths = tuple(
-                None
-                if depth is None
-                else min(
-                    price + ball.epsilon,
-                    sum((each.epsilon for each in in_tally(tally, ball.analyst, since)), depth),
-                )
-                for tally, (depth, price) in enumerate(zip(known.depths, prices, strict=True))
-            )
-        else:
+        if known is None:
             met = self.touched(name, sheet.bands, ball, before)
             many = met is not None and len(met) > self._geometry.quick
             if quick and many:
                 raise Crowded
-            depths = self._depths(ball, met, prices)
+            bounds = None if met is None else self._bounds(ball, met, prices)
+        elif (bounds := known.bounds) is not None:
+            newer = {"dataset": self.dataset, "sheet": name, "since": known.seq}
+            met = self._touching(ball, list(map(ball_of, self.session.rows(sql.NEWER, **newer))))
+            bounds = tuple(
+                bound and sum((b.epsilon for b in in_tally(tally, ball.analyst, met)), bound)
+                for tally, bound in enumerate(bounds)
+            )
+        # One more ball adds no more than its own epsilon.
+        depths: Depths = tuple(
+            None
+            if tally % 2 == 0 and not ball.everyone
+            else min(price + ball.epsilon, bound or price + ball.epsilon)
+            for tally, (price, bound) in enumerate(zip(prices, bounds or 4 * (None,), strict=True))
+        )
         added = [
             _ZERO if depth is None or depth <= price else depth - price
             for depth, price in zip(depths, prices, strict=True)
         ]
         extra, own = Located(*added[:2]), Located(*added[2:])
-        return Weighed(depths, extra, own, sheet, place, ball.seq, many)
+        part = self.part(ball)
+        return Weighed(depths, bounds, extra, own, sheet, place, part, ball.seq, many)
 
-    def _depths(self, ball: Ball, met: list[Ball] | None, prices: Sequence[Fraction]) -> Depths:
-        """The depth of a new ball in each tally; tallies that are alike are computed once."""
+    def _bounds(self, ball: Ball, met: list[Ball], prices: Sequence[Fraction]) -> Depths:
+        """Bound the depth of a new ball in each tally; tallies that are alike once."""
         cached: dict[tuple[tuple[int, ...], Fraction], Fraction] = {}
 
         def bound(tally: int, price: Fraction) -> Fraction | None:
             if tally % 2 == 0 and not ball.everyone:
                 return None
-            most = price + ball.epsilon  # one more ball adds no more than its own epsilon
-            if met is None:
-                return most
             shown = in_tally(tally, ball.analyst, met)
             key = tuple(map(id, shown)), price
             if key not in cached:
-                cached[key] = min(most, self.depth(ball, shown, price))
+                cached[key] = self.depth(ball, shown, price)
             return cached[key]
 
         return tuple(bound(tally, price) for tally, price in enumerate(prices))
@@ -255,14 +257,17 @@ class SpatialIndex:
     ) -> list[Ball] | None:
         """The balls that touch one; None if there are too many to look at."""
         keys = self._keys(ball.location)
-        # Those of the batch are looked up as they will be once they are asked: as many at most.
-        windows = {band: _window(keys, band, 16) for band in {w.place[1] for _, w in pending}}
+        sizes = dict(bands)  # as they will be once the batch is asked
+        for _, weighed in pending:
+            band = weighed.place[1]
+            sizes[band] = max(sizes.get(band, 0), weighed.part)
+        windows = {band: _window(keys, band, part) for band, part in sizes.items()}
         balls = [
             other
             for other, weighed in pending
             if _in(windows[weighed.place[1]], *weighed.place[2:])
         ]
-        queries = [self._near(name, band, part, keys) for band, part in sorted(bands.items())]
+        queries = [self._near(name, band, part, keys) for band, part in sorted(sizes.items())]
         for query in queries:
             self.session.ahead(sql.NEAR, **query)
         for query in queries:
@@ -309,9 +314,9 @@ class SpatialIndex:
             price if depth is None or depth <= price else depth
             for price, depth in zip(sheet.prices, weighed.depths, strict=True)
         )
-        known, part = sheet.bands.get(band, 0), self.part(ball)
-        if known < part or prices != sheet.prices:
-            grown = Sheet({**sheet.bands, band: max(known, part)}, prices)
+        known = sheet.bands.get(band, 0)
+        if known < weighed.part or prices != sheet.prices:
+            grown = Sheet({**sheet.bands, band: max(known, weighed.part)}, prices)
             self.write(name, ball.analyst, grown, sheet)
 
     def part(self, ball: Ball) -> int:
@@ -328,12 +333,7 @@ class SpatialIndex:
     def place(self, ball: Ball) -> Place:
         """Where a ball must be looked up: sheet, size and two coordinates."""
         u, v, reach, _ = self._keys(ball.location)
-        return (
-            self._geometry.sheet(ball.location),
-            _band(reach),
-            max(-_FAR, min(_FAR, u)),
-            max(-_FAR, min(_FAR, v)),
-        )
+        return self._geometry.sheet(ball.location), _band(reach), _not_far(u), _not_far(v)
 
     # Sheets
 
@@ -382,8 +382,8 @@ def _band(reach: float) -> int:
 
 
 def _part(reach: float, band: int) -> int:
-    """How many sixteenths of the widest reach of its band a reach has at the most."""
-    return 16 if band == _ENDLESS else max(1, math.ceil(math.ldexp(reach, 4 - band)))
+    """How many sixteenths of the widest reach of its band are more than a reach."""
+    return 16 if band == _ENDLESS else math.floor(math.ldexp(reach, 4 - band)) + 1
 
 
 def _bands(text: str) -> Bands:
@@ -398,6 +398,7 @@ def _window(keys: Keys, band: int, part: int) -> tuple[float, float, float, floa
     wide = _widest(band) * part / 16 + reach + rounding
     if not math.isfinite(wide):
         return -_FAR, _FAR, -_FAR, _FAR
+    u, v = _not_far(u), _not_far(v)
     return u - wide, u + wide, v - wide, v + wide
 
 
@@ -411,6 +412,10 @@ def _widest(band: int) -> float:
 
 
 _FAR = 1.7e308
+
+
+def _not_far(coordinate: float) -> float:
+    return max(-_FAR, min(_FAR, coordinate))
 
 
 def depths_text(depths: Iterable[Fraction | None]) -> str:
@@ -464,7 +469,7 @@ def remove(index: SpatialIndex, seq: int, analyst: str) -> tuple[Located, Locate
         if not ruling:
             break
         ball, depths = later.pop(max(ruling))
-        fresh = _refreshed(index, name, sheet.bands, ball)
+        fresh = _refreshed(index, name, sheet.bands, ball, depths)
         if fresh is not None:
             counts[ball.analyst, depths] -= 1
             counts[ball.analyst, fresh] += 1
@@ -499,17 +504,18 @@ def _deepest(counts: Counter[tuple[str, str]], analyst: str) -> list[Fraction]:
     return most
 
 
-def _refreshed(index: SpatialIndex, name: str, bands: Bands, ball: Ball) -> str | None:
-    """Compute a ball's depths anew, from the balls that were asked before it, and write them."""
+def _refreshed(index: SpatialIndex, name: str, bands: Bands, ball: Ball, stored: str) -> str | None:
+    """Compute a ball's depths anew, from the balls that were asked before it, and write them.
+
+    What is ``stored`` still bounds them, and may be less.
+    """
     met = index.touched(name, bands, ball)
     if met is None:
         return None
     met = [other for other in met if other.seq < ball.seq]
     depths = depths_text(
-        None
-        if tally % 2 == 0 and not ball.everyone
-        else index.depth(ball, in_tally(tally, ball.analyst, met), _ZERO)
-        for tally in range(4)
+        before and min(before, index.depth(ball, in_tally(tally, ball.analyst, met), _ZERO))
+        for tally, before in enumerate(read_depths(stored))
     )
     index.session.run(sql.DEEPEN, dataset=index.dataset, seq=ball.seq, depths=depths)
     return depths

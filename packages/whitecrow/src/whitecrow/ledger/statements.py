@@ -135,7 +135,7 @@ _BALL = "SELECT seq, analyst, everyone, epsilon, location FROM balls"
 NEAR = f"{_BALL} {_NEAR}"
 ONE_BALL = "SELECT * FROM balls WHERE dataset = :dataset AND seq = :seq"
 BALLS = "SELECT * FROM balls WHERE dataset = :dataset AND seq > :after ORDER BY seq LIMIT :most"
-NEWER = "SELECT * FROM balls WHERE dataset = :dataset AND seq >= :since"
+NEWER = f"{_BALL} WHERE dataset = :dataset AND seq >= :since AND sheet = :sheet"
 ADD = """
 INSERT INTO balls
     (dataset, seq, sheet, band, u, v, analyst, everyone, epsilon, location, depths)

@@ -147,11 +147,12 @@ def charge(
     if order.location is not None:
         index = SpatialIndex(account.session, account.id, geometry)
         ball = Ball.of(order.location, price, order.analyst, account.seq + 1)
+        quick = known is None
         if known is not None:
             newest = account.entry(known.seq - 1)
             if newest is None or newest.hash != known.head:
                 known = None  # a restore has replaced what it was weighed beside
-        weighed = index.weigh(ball, quick=True, known=known)
+        weighed = index.weigh(ball, quick=quick, known=known)
         extra, own = weighed.extra, weighed.own
         body["extra"] = {"dataset": extra.to_json(), "analyst": own.to_json()}
     before, after = (
@@ -487,12 +488,12 @@ class Ledger:
         until = time.monotonic() + PATIENCE_SECONDS
         weighed: Weighed | None = None
         if dataset in self._crowded and order.location is not None:
-            weighed = self._weighed(dataset, order)
+            weighed = self._weighed(dataset, order, rule)
         while True:
             try:
                 account, held, snapshot = self._reserve(dataset, order, rule, weighed)
             except Crowded:
-                weighed = self._weighed(dataset, order)
+                weighed = self._weighed(dataset, order, rule)
                 continue
             if isinstance(held, RecordedOutcome) and self.witness is not None:
                 self.witness.cover(dataset, held.by)
@@ -507,9 +508,18 @@ class Ledger:
             free = partial(self.read, dataset, partial(self._is_free, held.seq))
             self._claims.wait(account, held.seq, free, left)
 
-    def _weighed(self, dataset: str, order: ChargeRequest) -> Weighed | None:
-        """Weigh a place while others write."""
-        weighed = self.read(dataset, partial(weigh, order=order, geometry=self._geometry))
+    def _weighed(
+        self, dataset: str, order: ChargeRequest, rule: Callable[[str], None] | None
+    ) -> Weighed | None:
+        """Weigh a place while others write, unless it may not be asked about."""
+
+        def peek(account: AccountTransaction) -> Weighed | None:
+            account.must_be_open()
+            if rule is not None:
+                rule(account.policy)
+            return weigh(account, order, self._geometry)
+
+        weighed = self.read(dataset, peek)
         if weighed is not None:
             (self._crowded.add if weighed.many else self._crowded.discard)(dataset)
         return weighed

@@ -92,7 +92,8 @@ class Balls:
     def load(self) -> None:
         """Load what is compiled, so that no transaction waits for it."""
         ball = {"columns": ["a", "b"], "metric": "euclidean", "center": [0.0, 0.0], "radius": 1.0}
-        self.depth(ball, Fraction(1), [(ball, Fraction(1))] * (self._few + 1), _ZERO)
+        many = max(self._few, _FEW) + 1
+        self.depth(ball, Fraction(1), [(ball, Fraction(1))] * many, _ZERO)
 
     def sheet(self, ball: Location) -> str:
         """Name the balls among which places are compared; the others add up."""
@@ -149,10 +150,11 @@ class Balls:
         epsilon: Fraction,
         met: Sequence[tuple[Location, Fraction]],
         enough: Fraction,
+        crowd: int = _CROWD,
     ) -> Fraction:
         """Bound the sum of ε at a point of a ball, over it and the balls that it touches.
 
-        No better than ``enough`` is needed.
+        No better than ``enough`` is needed; of more than a ``crowd`` in a plane it is no exact one.
         """
         metric, (center, radius) = str(ball["metric"]), _array(ball)
         scale, (own, least, *whole) = common([epsilon, enough, *(each for _, each in met)])
@@ -164,10 +166,10 @@ class Balls:
         centers, radii = _arrays([other for other, _ in met])
         if len(center) == 2 and len(whole) > _FEW:
             # Coarse squares tell of most balls that no point of theirs is the deepest of all.
-            cuts, given = (_CUTS if len(whole) > _CROWD else _CUTS[:1]), weights_of(whole)
+            cuts, given = (_CUTS if len(whole) > crowd else _CUTS[:1]), weights_of(whole)
             rest = least - own
             most = no_deeper_than(metric, centers - center, radii, radius, given, rest, cuts)
-            if most <= rest or len(whole) > _CROWD:
+            if most <= rest or len(whole) > crowd:
                 return Fraction(min(inside, own + most), scale)
         # Weighing the new ball above all others together puts the deepest point inside it.
         # Of a few, all is told: what is known of each makes giving one of them back exact.

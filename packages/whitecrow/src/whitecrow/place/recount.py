@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from whitecrow.ledger.spatial import MOST_TOUCHED
 from whitecrow.place.balls import BALLS, Location, Space, space_of
 
 
@@ -49,7 +50,8 @@ class _Sheet:
         near = [self._balls[i] for i in self._near(u, v, far + rounding)]
         touches = BALLS.touching(new, [ball for ball, _ in near]) if near else ()
         met = [entry for entry, touching in zip(near, touches, strict=True) if touching]
-        inside = BALLS.depth(new, epsilon, met, self._price)
+        # Exact, for as many as an account looks at: what it is charged may be bounded otherwise.
+        inside = BALLS.depth(new, epsilon, met, self._price, MOST_TOUCHED)
         extra = min(epsilon, max(Fraction(0), inside - self._price))
         side = _side(far)
         cells = self._cells.setdefault(side, {})
