@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from whitecrow.ledger.database import Session
 from whitecrow.ledger.spatial import QUICK
 from whitecrow.ledger.store import weigh
 from whitecrow.ledger.verification import verify
-from whitecrow.place.balls import BALLS, deepest, reach, weights_of
+from whitecrow.place.balls import BALLS
 
 SMALL = wc.DifferentialPrivacy("1/1000")
 
@@ -139,47 +140,84 @@ def test_what_was_weighed_before_the_transaction_is_charged_as_things_stand_in_i
     assert verify(ledger, "d", geometry=BALLS, full=True).ok
 
 
-@settings(max_examples=40, deadline=None)
+def ball_of(name: str, analyst: str, center: tuple[float, ...], radius: float) -> ChargeRequest:
+    axes = [f"c{axis}" for axis in range(len(center))]
+    ball = {"columns": axes, "metric": "euclidean", "center": [*center], "radius": radius}
+    return ChargeRequest(analyst, name, {}, SMALL, ball)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+@settings(max_examples=25, deadline=None)
 @given(
-    st.lists(
-        st.tuples(st.floats(-2, 2), st.floats(-2, 2), st.integers(0, 6), st.booleans()),
+    acts=st.lists(
+        st.tuples(
+            st.tuples(*3 * [st.integers(-8, 8)]),  # where, in quarters
+            st.sampled_from([0.25, 1.0, 1.125, 4.0]),  # how large
+            st.sampled_from(["ana", "bo"]),
+            st.integers(0, 6),  # how many others come between the weighing and the writing
+            st.booleans(),  # whether something is given back after it
+        ),
         min_size=20,
-        max_size=60,
+        max_size=50,
     )
 )
-def test_places_weighed_some_acts_ago_never_cost_too_little(
-    acts: list[tuple[float, float, int, bool]],
-) -> None:
+def test_places_weighed_some_acts_ago_never_cost_too_little(columns: int, acts: Any) -> None:
     """Others ask nearby and take questions back between the weighing and the writing."""
-    standing: dict[int, tuple[float, float]] = {}
-    early: list[tuple[int, ChargeRequest, tuple[float, float], Any]] = []
+    standing: dict[int, tuple[tuple[float, ...], float]] = {}
+    early: list[tuple[int, ChargeRequest, tuple[tuple[float, ...], float], Any]] = []
 
-    def ask(order: ChargeRequest, place: tuple[float, float], known: Any) -> None:
+    def ask(order: ChargeRequest, place: tuple[tuple[float, ...], float], known: Any) -> None:
         _, held, snapshot = ledger._reserve("d", order, None, known)
         assert isinstance(held, Reservation)
         held.release()
         standing[held.seq] = place
-        places = np.array([*standing.values()])
-        ones = np.ones(len(places))
-        deep = deepest("euclidean", places, reach(1.0) * ones, weights_of([1] * len(places)))
-        assert snapshot.spent.located.differential >= deep * SMALL.epsilon
+        centers = np.array([center for center, _ in standing.values()])
+        radii = np.array([radius for _, radius in standing.values()])
+        # Of the points that matter the centers are some.
+        gaps = np.linalg.norm(centers[:, None] - centers, axis=2)
+        deepest = int((gaps <= radii).sum(axis=1).max())
+        assert snapshot.spent.located.differential >= deepest * SMALL.epsilon
 
     with Ledger("sqlite://", geometry=BALLS) as ledger:
         ledger.open("d", budget=Budget.of("10"))
-        for number, (x, y, later, voids) in enumerate(acts):
-            order = located(str(number), x, y)
+        for number, (where, radius, analyst, later, voids) in enumerate(acts):
+            center = tuple(coordinate / 4 for coordinate in where[:columns])
+            order = ball_of(str(number), analyst, center, radius)
             known = ledger.read("d", lambda account, order=order: weigh(account, order, BALLS))
-            early.append((number + later, order, (x, y), known))
+            early.append((number + later, order, (center, radius), known))
             for due in [one for one in early if one[0] <= number]:
                 early.remove(due)
                 ask(*due[1:])
             if voids and standing:
                 seq = [*standing][len(standing) // 2]
                 del standing[seq]
+                before = ledger.snapshot("d").spent.located.differential
                 ledger.void("d", seq, reason="never answered")
+                assert ledger.snapshot("d").spent.located.differential <= before
         for due in early:
             ask(*due[1:])
         assert verify(ledger, "d", geometry=BALLS, full=True).ok
+
+
+@pytest.mark.parametrize("crowd", [120, 127, 128, 140])
+@pytest.mark.parametrize("elsewhere", [0, 9])
+def test_a_crowd_that_grows_after_it_was_weighed_is_charged_what_verification_finds(
+    ledger: Ledger, crowd: int, elsewhere: int
+) -> None:
+    """Up to 128 touching balls are weighed exactly, more in squares."""
+    turns = np.arange(crowd) * 2 * np.pi / crowd
+    for number, turn in enumerate(turns.tolist()):
+        place = (19.0 * math.cos(turn), 19.0 * math.sin(turn))
+        reserved(ledger, ball_of(f"around {number}", "ana", place, 1.0))
+    order = ball_of("in the middle", "ana", (0.0, 0.0), 20.0)
+    known = ledger.read("d", lambda account: weigh(account, order, BALLS))
+    for number in range(elsewhere):
+        reserved(ledger, ball_of(f"elsewhere {number}", "bo", (90.0, 0.0), 1.0))
+    for number in range(2):
+        reserved(ledger, ball_of(f"newer {number}", "bo", (19.0, 0.1 * number), 1.0))
+    _, held, _ = ledger._reserve("d", order, None, known)
+    held.release()  # type: ignore[union-attr]
+    assert verify(ledger, "d", geometry=BALLS, full=True).ok
 
 
 def test_what_was_weighed_beside_another_copy_of_the_ledger_is_weighed_again(
