@@ -147,7 +147,7 @@ def ball_of(name: str, analyst: str, center: tuple[float, ...], radius: float) -
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     acts=st.lists(
         st.tuples(
@@ -199,8 +199,8 @@ def test_places_weighed_some_acts_ago_never_cost_too_little(columns: int, acts: 
         assert verify(ledger, "d", geometry=BALLS, full=True).ok
 
 
-@pytest.mark.parametrize("crowd", [120, 127, 128, 140])
-@pytest.mark.parametrize("elsewhere", [0, 3, 4, 6])
+@pytest.mark.parametrize("crowd", [127, 128])
+@pytest.mark.parametrize("elsewhere", [0, 4])
 def test_a_crowd_that_grows_after_it_was_weighed_is_charged_what_verification_finds(
     ledger: Ledger, crowd: int, elsewhere: int
 ) -> None:
