@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whitecrow as wc
-from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation, spatial
 from whitecrow.ledger import statements as sql
 from whitecrow.ledger.database import Session
 from whitecrow.ledger.spatial import QUICK
@@ -218,6 +219,42 @@ def test_a_crowd_that_grows_after_it_was_weighed_is_charged_what_verification_fi
     _, held, _ = ledger._reserve("d", order, None, known)
     held.release()  # type: ignore[union-attr]
     assert verify(ledger, "d", geometry=BALLS, full=True).ok
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    places=st.lists(
+        st.tuples(st.integers(-12, 12), st.sampled_from([1.0, 1.0, 1.125, 1.9, 4.0])),
+        min_size=16,
+        max_size=32,
+    ),
+    asked=st.integers(4, 14),
+)
+def test_a_quote_is_what_asking_costs_where_too_many_balls_are_near(
+    places: list[tuple[int, float]], asked: int
+) -> None:
+    """Whatever their sizes, and whichever of them were asked before."""
+    orders = [
+        ball_of(str(number), "ana", (where / 2,), radius)
+        for number, (where, radius) in enumerate(places)
+    ]
+    with patch.object(spatial, "MOST_TOUCHED", 7), Ledger("sqlite://", geometry=BALLS) as ledger:
+        ledger.open("d", budget=Budget.of("10"))
+        for order in orders[:asked]:
+            reserved(ledger, order)
+        quoted = ledger.quote("d", orders[asked:]).after.located
+        for order in orders[asked:]:
+            reserved(ledger, order)
+        assert ledger.snapshot("d").spent.located == quoted
+
+
+@pytest.mark.parametrize("center", [1.75e308, -1.79e308, 1.7e308, 1e300])
+def test_one_place_is_charged_each_time_however_far_away_it_is(
+    ledger: Ledger, center: float
+) -> None:
+    for number in range(3):
+        reserved(ledger, ball_of(str(number), "ana", (center,), 1.0))
+    assert ledger.snapshot("d").spent.located.differential == 3 * SMALL.epsilon
 
 
 def test_what_was_weighed_beside_another_copy_of_the_ledger_is_weighed_again(

@@ -223,7 +223,10 @@ def clear_holder(session: Session, account: int, seq: int, holder: str) -> None:
 
 
 def weigh(account: AccountTransaction, order: ChargeRequest, geometry: Geometry) -> Weighed | None:
-    """Find out what the ball of a new order adds, in a transaction that reads for as long."""
+    """Find out what an order's ball adds; None if the question was asked before.
+
+    It may take long, so it is done in a transaction that only reads.
+    """
     if account.outcome(*order.names) is not None:
         return None
     price = in_unit(order.price, account.spent.unit)

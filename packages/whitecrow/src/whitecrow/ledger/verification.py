@@ -169,7 +169,8 @@ def _misplaced(account: AccountTransaction, replay: Replay, geometry: Recountabl
         if geometry is not None and place[0] != ANYWHERE and place != index.place(ball):
             return f"the ball of entry {ball.seq} is not where it should be in the spatial index"
         places.add(ball, place[0])
-        sheets.add(ball, place, depths, index.part(ball) if geometry is not None else 1)
+        # Without a geometry it is not known how large a ball is.
+        sheets.add(ball, place, depths, 1 if geometry is None else index.part(ball))
     if stored % 2**256 != replay.balls:
         return "the balls in the spatial index are not those the entries say"
     snapshot = account.snapshot(account.shares())

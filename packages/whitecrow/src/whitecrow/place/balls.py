@@ -8,7 +8,8 @@ public, so the price is.
 
 The depth is exact, up to an inclusive margin for rounding, for one column and for two columns
 under ``euclidean``, ``manhattan`` and ``chebyshev``. In a plane where a ball touches more than 128
-others it is bounded by cutting the ball into small squares; elsewhere a ball is charged for every
+others it is bounded by cutting the ball into small squares, as it is from 25 others on where that
+shows that the price stays as it is; elsewhere a ball is charged for every
 earlier ball it touches. Neither is ever too little, and neither adds more than the ball's own ε,
 for one more ball deepens no point by more. Balls over other columns, under another metric or under
 another card are added up: nothing is known of where they meet. Radii are taken a little too large
@@ -154,7 +155,8 @@ class Balls:
     ) -> Fraction:
         """Bound the sum of ε at a point of a ball, over it and the balls that it touches.
 
-        No better than ``enough`` is needed; of more than a ``crowd`` in a plane it is no exact one.
+        No better than ``enough`` is needed. More balls than a ``crowd`` in a plane are not weighed
+        exactly.
         """
         metric, (center, radius) = str(ball["metric"]), _array(ball)
         scale, (own, least, *whole) = common([epsilon, enough, *(each for _, each in met)])
